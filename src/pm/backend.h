@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * backend.h - the table behind pm.h
+ *
+ * pm.c checks bounds, counts, and calls one of these. A backend owns its
+ * mapping; wrapping backends keep an inner one and add to it.
+ */
+#ifndef PM_BACKEND_H
+#define PM_BACKEND_H
+
+#include "pm/pm.h"
+
+struct pm_map {			/* what open() fills in */
+	uint8_t *base;		/* mapped bytes; 2 MiB aligned if possible */
+	uint64_t size;
+	enum pm_granularity granularity;
+	enum pm_kind kind;
+	int fd;
+	bool holes;
+	bool forced;		/* granularity was forced or assumed */
+	bool map_sync;
+	bool survives;		/* a loss of power, once fenced */
+	bool private;		/* PM_RDONLY: stores stay in DRAM */
+	int map_flags;		/* mmap(2) flags that made the mapping */
+	uint32_t unit;		/* smallest piece that can be mapped anew;
+				   0: faults are not handled (no file) */
+	const uint8_t *copied;	/* private: bit n set, page n has been stored to
+				   and cannot be had from the file again */
+	void *priv;		/* the backend's own */
+};
+
+struct pm_backend {
+	const char *name;
+	int  (*open)(struct pm_map *m, const char *path, const struct pm_config *cfg);
+	void (*close)(struct pm_map *m);
+	void (*write)(struct pm_map *m, uint64_t off, const void *src, size_t len);
+	void (*zero)(struct pm_map *m, uint64_t off, size_t len);
+	void (*bits)(struct pm_map *m, uint64_t off, uint32_t bit, uint32_t nr, bool set);
+	void (*copy)(struct pm_map *m, uint64_t off, const void *src, size_t len);
+	void (*copy_zero)(struct pm_map *m, uint64_t off, size_t len);
+	void (*window)(struct pm_map *m, uint64_t off, size_t len);
+	void (*window_done)(struct pm_map *m, uint64_t off, size_t len);
+	void (*flush)(struct pm_map *m, uint64_t off, size_t len);
+	int  (*fence)(struct pm_map *m);
+};
+
+extern const struct pm_backend pm_backend_pmem2;
+
+/* Plain stores, for backends that wrap or run in memory. */
+void pm_plain_bits(uint8_t *base, uint64_t off, uint32_t bit, uint32_t nr, bool set);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pm.c - the medium, as the rest of the program sees it
+ *
+ * Checks bounds, counts, and passes on to the backend, which knows how.
+ * Bounds are checked in every build: a store outside the pool is a bug that
+ * must not become damage, so it stops the program with a line that says where.
+ *
+ * Faults (fault.c) and what a store leaves (pm.h) are promised per backend;
+ * nothing here flushes or fences by itself.
+ */
+#include "pm/pm.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "pm/backend.h"
+#include "pm/fault.h"
+
+/* Counters of threads that rarely meet: one line each, summed when asked. */
+#define NR_COUNTS	16
+struct counts {
+	_Alignas(64) _Atomic uint64_t fences, flushes, flushed;
+	_Atomic uint64_t copies, copied, stored;
+};
+
+struct pm {
+	struct pm_map m;		/* (c) */
+	const struct pm_backend *be;	/* (c) */
+	struct fault_pool fault;
+	_Atomic uint64_t say_next;	/* log when so many faults are reached */
+	struct counts counts[NR_COUNTS];
+};
+
+#define PM_CHECK(pm, off, len) do { \
+	if (__builtin_expect((off) > (pm)->m.size || \
+			     (len) > (pm)->m.size - (off), 0)) \
+		out_of_pool(__func__, (pm)->m.size, (off), (len)); \
+} while (0)
+
+__attribute__((noreturn, cold))
+static void out_of_pool(const char *who, uint64_t size, uint64_t off, uint64_t len)
+{
+	log_err("%s: bug: %llu bytes at %llu in a pool of %llu", who,
+		(unsigned long long)len, (unsigned long long)off,
+		(unsigned long long)size);
+	abort();
+}
+
+static struct counts *counts(struct pm *pm)
+{
+	static _Atomic unsigned threads;
+	static _Thread_local unsigned mine;
+
+	if (__builtin_expect(!mine, 0))
+		mine = atomic_fetch_add(&threads, 1) % NR_COUNTS + 1;
+	return &pm->counts[mine - 1];
+}
+
+static inline void count(_Atomic uint64_t *c, uint64_t n)
+{
+	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+/* ---- open and close ---------------------------------------------------- */
+
+int pm_open(struct pm **out, const char *path, const struct pm_config *cfg)
+{
+	struct pm *pm;
+	int err;
+
+	pm = aligned_alloc(64, align_up(sizeof(*pm), 64));
+	if (!pm)
+		return -ENOMEM;
+	memset(pm, 0, sizeof(*pm));
+	pm->be = cfg->backend ? cfg->backend : &pm_backend_pmem2;
+	pm->m.fd = -1;
+	err = pm->be->open(&pm->m, path, cfg);
+	if (err)
+		goto free_pm;
+	err = fault_register(&pm->fault, &pm->m);
+	if (err)
+		goto close_map;
+	*out = pm;
+	return 0;
+
+close_map:
+	pm->be->close(&pm->m);
+free_pm:
+	free(pm);
+	return err;
+}
+
+void pm_close(struct pm *pm)
+{
+	if (!pm)
+		return;
+	fault_unregister(&pm->fault);
+	pm->be->close(&pm->m);
+	free(pm);
+}
+
+/* ---- what it is -------------------------------------------------------- */
+
+uint64_t pm_size(const struct pm *pm)
+{
+	return pm->m.size;
+}
+
+enum pm_granularity pm_granularity(const struct pm *pm)
+{
+	return pm->m.granularity;
+}
+
+enum pm_kind pm_kind(const struct pm *pm)
+{
+	return pm->m.kind;
+}
+
+int pm_fd(const struct pm *pm)
+{
+	return pm->m.fd;
+}
+
+bool pm_has_holes(const struct pm *pm)
+{
+	return pm->m.holes;
+}
+
+bool pm_survives_power_loss(const struct pm *pm)
+{
+	return pm->m.survives;
+}
+
+static const char *remark(const struct pm_map *m)
+{
+	if (m->kind == PM_TMPFS)
+		return "DRAM emulating pmem";
+	if (m->kind == PM_MEMORY)
+		return "private memory";
+	if (!m->survives && m->kind == PM_DEVDAX)
+		return "not known to keep its contents";
+	if (!m->survives)
+		return "forced, does not survive a loss of power";
+	if (m->granularity == PM_GRAN_PAGE)
+		return "page cache, synced by msync";
+	return m->kind == PM_FSDAX ? "persistent memory, MAP_SYNC" :
+				     "persistent memory";
+}
+
+const char *pm_describe(const struct pm *pm, char *buf, size_t size)
+{
+	static const char *const kind[] = {
+		[PM_FILE] = "regular file", [PM_TMPFS] = "tmpfs file",
+		[PM_FSDAX] = "fsdax file", [PM_DEVDAX] = "devdax device",
+		[PM_MEMORY] = "memory",
+	};
+	static const char *const gran[] = {
+		[PM_GRAN_BYTE] = "byte", [PM_GRAN_LINE] = "cache-line",
+		[PM_GRAN_PAGE] = "page",
+	};
+
+	snprintf(buf, size, "%s, %s granularity (%s)%s", kind[pm->m.kind],
+		 gran[pm->m.granularity], remark(&pm->m),
+		 pm->m.private ? ", read-only" : "");
+	return buf;
+}
+
+const void *pm_at(const struct pm *pm, uint64_t off, size_t len)
+{
+	PM_CHECK(pm, off, len);
+	return pm->m.base + off;
+}
+
+/* ---- stores ------------------------------------------------------------ */
+
+void pm_write(struct pm *pm, uint64_t off, const void *src, size_t len)
+{
+	PM_CHECK(pm, off, len);
+	count(&counts(pm)->stored, len);
+	pm->be->write(&pm->m, off, src, len);
+}
+
+void pm_zero(struct pm *pm, uint64_t off, size_t len)
+{
+	PM_CHECK(pm, off, len);
+	count(&counts(pm)->stored, len);
+	pm->be->zero(&pm->m, off, len);
+}
+
+void pm_bits(struct pm *pm, uint64_t off, uint32_t bit, uint32_t nr, bool set)
+{
+	uint64_t bytes = align_up((uint64_t)bit + nr, 64) / 8;
+
+	if (!nr)
+		return;
+	PM_CHECK(pm, off, bytes);
+	if (off % 8)
+		out_of_pool("pm_bits: unaligned", pm->m.size, off, bytes);
+	count(&counts(pm)->stored, bytes - bit / 64 * 8);
+	pm->be->bits(&pm->m, off, bit, nr, set);
+}
+
+void pm_copy(struct pm *pm, uint64_t off, const void *src, size_t len)
+{
+	struct counts *c = counts(pm);
+
+	PM_CHECK(pm, off, len);
+	count(&c->copies, 1);
+	count(&c->copied, len);
+	pm->be->copy(&pm->m, off, src, len);
+}
+
+void pm_copy_zero(struct pm *pm, uint64_t off, size_t len)
+{
+	struct counts *c = counts(pm);
+
+	PM_CHECK(pm, off, len);
+	count(&c->copies, 1);
+	count(&c->copied, len);
+	pm->be->copy_zero(&pm->m, off, len);
+}
+
+void *pm_window(struct pm *pm, uint64_t off, size_t len)
+{
+	PM_CHECK(pm, off, len);
+	pm->be->window(&pm->m, off, len);
+	return pm->m.base + off;
+}
+
+void pm_window_done(struct pm *pm, uint64_t off, size_t len)
+{
+	PM_CHECK(pm, off, len);
+	count(&counts(pm)->stored, len);
+	pm->be->window_done(&pm->m, off, len);
+}
+
+/*
+ * Set or clear a run of bits, a 64-bit word at a time, each word by one
+ * atomic operation: neighbours in a word may be changed by other threads.
+ */
+void pm_plain_bits(uint8_t *base, uint64_t off, uint32_t bit, uint32_t nr, bool set)
+{
+	void *bytes = base + off;
+	uint64_t *word = (uint64_t *)bytes + bit / 64;
+
+	bit %= 64;
+	while (nr) {
+		uint32_t n = (uint32_t)min64(nr, 64 - bit);
+		uint64_t mask = (n == 64 ? ~0ull : (1ull << n) - 1) << bit;
+
+		mask = put64(mask).raw;
+		if (set)
+			__atomic_fetch_or(word, mask, __ATOMIC_RELEASE);
+		else
+			__atomic_fetch_and(word, ~mask, __ATOMIC_RELEASE);
+		nr -= n;
+		bit = 0;
+		word++;
+	}
+}
+
+/* ---- durability -------------------------------------------------------- */
+
+void pm_flush(struct pm *pm, uint64_t off, size_t len)
+{
+	struct counts *c = counts(pm);
+
+	PM_CHECK(pm, off, len);
+	if (!len)
+		return;
+	count(&c->flushes, 1);
+	count(&c->flushed, len);
+	pm->be->flush(&pm->m, off, len);
+}
+
+int pm_fence(struct pm *pm)
+{
+	count(&counts(pm)->fences, 1);
+	return pm->be->fence(&pm->m);
+}
+
+void pm_get_stats(const struct pm *pm, struct pm_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (unsigned i = 0; i < NR_COUNTS; i++) {
+		const struct counts *c = &pm->counts[i];
+
+		out->fences += atomic_load_explicit(&c->fences, memory_order_relaxed);
+		out->flushes += atomic_load_explicit(&c->flushes, memory_order_relaxed);
+		out->flushed_bytes += atomic_load_explicit(&c->flushed, memory_order_relaxed);
+		out->copies += atomic_load_explicit(&c->copies, memory_order_relaxed);
+		out->copied_bytes += atomic_load_explicit(&c->copied, memory_order_relaxed);
+		out->stored_bytes += atomic_load_explicit(&c->stored, memory_order_relaxed);
+	}
+}
+
+/* ---- faults ------------------------------------------------------------ */
+
+uint64_t pm_fault_mark(const struct pm *pm)
+{
+	return atomic_load_explicit(&pm->fault.seq, memory_order_acquire);
+}
+
+bool pm_faulted(const struct pm *pm, uint64_t mark)
+{
+	uint64_t seq;
+
+	atomic_thread_fence(memory_order_acquire);	/* after what was read */
+	seq = atomic_load_explicit(&pm->fault.seq, memory_order_relaxed);
+	return seq != mark || (seq & 1);
+}
+
+/* Ever more rarely, so that bad media do not fill a disk. */
+static void say_fault(struct pm *pm)
+{
+	uint64_t last, n = pm_fault_count(pm, &last);
+	uint64_t next = atomic_load(&pm->say_next);
+
+	if (n < next || !atomic_compare_exchange_strong(&pm->say_next, &next, 2 * n))
+		return;
+	log_err("the medium failed to give a page at pool offset %llu (faults so "
+		"far: %llu); the request got an I/O error",
+		(unsigned long long)last, (unsigned long long)n);
+}
+
+void pm_fault_repair(struct pm *pm)
+{
+	if (fault_repair(&pm->fault))
+		say_fault(pm);
+}
+
+uint64_t pm_fault_count(const struct pm *pm, uint64_t *last_off)
+{
+	if (last_off)
+		*last_off = atomic_load(&pm->fault.last);
+	return atomic_load(&pm->fault.count);
+}
