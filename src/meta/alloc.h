@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * alloc.h - free space: reserve in DRAM, commit through the log, release
+ *
+ * A block is in one of four states: free; reserved (promised in DRAM to a
+ * transaction, invisible on the medium); used (bit set by a record that was
+ * applied); quarantined (freed, but a record above the watermark still
+ * addresses it, L4). Only txn.c moves blocks between them.
+ */
+#ifndef META_ALLOC_H
+#define META_ALLOC_H
+
+#include "meta/fs.h"
+
+struct run { uint64_t blk, len; };
+
+#define ALLOC_META	0x1u	/* may dip into the reserve (L9) */
+#define ALLOC_ALIGN	0x2u	/* prefer 2 MiB alignment */
+#define ALLOC_NODE	0x8u	/* metadata: keep it out of the way of data */
+#define ALLOC_EXACT	0x4u	/* only right at goal, else -ENOSPC quickly */
+
+int alloc_open(struct fs *fs, uint64_t blocks_free);
+void alloc_close(struct fs *fs);
+
+/*
+ * Reserve between min and want blocks in one run, near goal (0: anywhere).
+ * Forces a checkpoint and tries again before it fails while blocks are in
+ * quarantine (L4). The caller holds no lane. -ENOSPC, -EUCLEAN, -EIO.
+ */
+int alloc_reserve(struct fs *fs, unsigned flags, uint64_t goal, uint64_t want,
+		  uint64_t min, struct run *out);
+void alloc_unreserve(struct fs *fs, struct run r);
+
+/* Before a record frees r: load its groups, check every bit is set. */
+int alloc_check_used(struct fs *fs, struct run r);
+/* After the record was applied: */
+void alloc_used(struct fs *fs, struct run r);		/* reserved -> used */
+void alloc_freed(struct fs *fs, struct run r);		/* used -> free (L3) */
+void alloc_quarantine(struct fs *fs, struct run r, uint64_t seq); /* L4 */
+/* Records up to seq are durable in place in both slots (L12). */
+void alloc_release(struct fs *fs, uint64_t seq);
+
+/* Recompute and flush the descriptor of group g (L7). Not fenced. */
+void alloc_derive(struct fs *fs, uint32_t g);
+
+/* Blocks that are neither used nor reserved nor quarantined, and the part of
+ * them that data may use. */
+uint64_t alloc_free_blocks(struct fs *fs);
+uint64_t alloc_avail_blocks(struct fs *fs);
+uint64_t alloc_quarantined(struct fs *fs);
+uint64_t alloc_reserved(struct fs *fs);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recover.c - after a crash, or after none: the two look the same
+ *
+ * Recovery never asks whether the last unmount was clean, how many CPUs
+ * there are or what time it is (L13). It can be cut anywhere and started
+ * again: until both slots carry the new epoch nothing it did is relied on.
+ *
+ *   R1  Every valid record is made durable first: a killed daemon may have
+ *       left one that only the CPU's cache knows.
+ *   R2  All records are checked before the first is replayed: numbers unique,
+ *       none missing at or below the largest floor, every form inside its
+ *       bounds. Damage ends the mount with -EUCLEAN and the pool untouched.
+ *   R3  Replay in the order of the numbers, across lanes; then everything
+ *       touched and derived is flushed and fenced.
+ *   R4  Both slots get the new watermark and a new secret epoch, in turn with
+ *       a fence between. From then on no old record is valid any more.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "meta/apply.h"
+#include "meta/redo.h"
+#include "meta/touched.h"
+
+struct found {
+	const struct pmemfs_record *rec;
+	uint64_t off;
+};
+
+struct scan {
+	struct fs *fs;
+	uint64_t watermark, floor;
+	struct found *v;
+	size_t nr, room;
+	int err;
+};
+
+static int scan_record(void *arg, const struct pmemfs_record *rec, uint32_t lane, uint64_t off)
+{
+	struct scan *s = arg;
+	struct found *grown;
+
+	(void)lane;
+	if (get64(rec->seq) <= s->watermark)
+		return 0;
+	if (s->nr == s->room) {
+		s->room = s->room ? s->room * 2 : 1024;
+		grown = realloc(s->v, s->room * sizeof(*grown));
+		if (!grown) {
+			s->err = -ENOMEM;
+			return 1;
+		}
+		s->v = grown;
+	}
+	s->v[s->nr].rec = rec;
+	s->v[s->nr++].off = off;
+	s->floor = max64(s->floor, get64(rec->floor));
+	pm_flush(s->fs->pm, off, get32(rec->len));
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = get64(((const struct found *)a)->rec->seq);
+	uint64_t y = get64(((const struct found *)b)->rec->seq);
+
+	return x < y ? -1 : x > y;
+}
+
+static int check_numbers(struct scan *s)
+{
+	uint64_t want = s->watermark + 1, seq;
+	size_t i;
+
+	for (i = 0; i < s->nr; i++, want++) {
+		seq = get64(s->v[i].rec->seq);
+		if (i && seq < want)
+			return damaged(s->fs, s->v[i].off,
+				       "log: number %llu occurs twice", (unsigned long long)seq);
+		if (seq > want && want <= s->floor)
+			return damaged(s->fs, s->v[i].off,
+				       "log: record %llu is missing below the floor %llu",
+				       (unsigned long long)want, (unsigned long long)s->floor);
+		want = seq;
+	}
+	if (want <= s->floor)
+		return damaged(s->fs, blk_off(s->fs->geo.lanes_blk),
+			       "log: record %llu is missing below the floor %llu",
+			       (unsigned long long)want, (unsigned long long)s->floor);
+	return 0;
+}
+
+static int check_forms(struct scan *s)
+{
+	uint64_t where = 0;
+	const char *bad;
+	size_t i;
+
+	for (i = 0; i < s->nr; i++) {
+		bad = record_check(&s->fs->geo, s->v[i].rec, &where);
+		if (bad)
+			return damaged(s->fs, s->v[i].off, "log: record %llu holds %s (at %llu)",
+				       (unsigned long long)get64(s->v[i].rec->seq), bad,
+				       (unsigned long long)where);
+	}
+	return 0;
+}
+
+static int collect(struct scan *s, const uint8_t epoch[16])
+{
+	uint32_t i;
+	unsigned half;
+
+	for (i = 0; i < s->fs->geo.nr_lanes && !s->err; i++)
+		for (half = 0; half < 2 && !s->err; half++)
+			redo_scan_half(s->fs, epoch, i, half, scan_record, s);
+	if (s->err)
+		return s->err;
+	if (s->nr && pm_fence(s->fs->pm))	/* R1, L13 */
+		return -EIO;
+	if (s->nr)
+		qsort(s->v, s->nr, sizeof(*s->v), by_number);
+	s->err = check_numbers(s);		/* R2 */
+	return s->err ? s->err : check_forms(s);
+}
+
+static int replay(struct scan *s, struct redo_start *st)
+{
+	struct touched *t = malloc(sizeof(*t));
+	size_t i;
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	err = touched_init(t, s->fs);
+	for (i = 0; i < s->nr && !err; i++)
+		apply_record(s->fs->pm, s->v[i].rec);
+	for (i = 0; i < s->nr && !err; i++)
+		err = touched_record(t, s->v[i].rec);
+	if (!err) {
+		touched_derive(t);
+		st->blocks_free += (uint64_t)t->dblocks;
+		st->inodes_used += (uint64_t)t->dinodes;
+		st->watermark = get64(s->v[s->nr - 1].rec->seq);
+		if (pm_fence(s->fs->pm))	/* R3, L13 */
+			err = -EIO;
+	}
+	touched_free(t);
+	free(t);
+	return err;
+}
+
+static int new_epoch(struct fs *fs, struct redo_start *st)
+{
+	struct timespec now;
+	int i;
+
+	if (getrandom(st->epoch, sizeof(st->epoch), 0) != sizeof(st->epoch))
+		return -EIO;
+	fs_now(fs, &now);
+	st->mounts++;
+	st->mount_time = (uint64_t)now.tv_sec;
+	st->flags &= ~PMEMFS_SLOT_CLEAN;
+	for (i = 0; i < 2; i++) {
+		slot_write(fs, st, st->flags, ++st->turn);
+		if (pm_fence(fs->pm))		/* R4, L12: one slot, then the other */
+			return -EIO;
+	}
+	return 0;
+}
+
+int recover(struct fs *fs, struct redo_start *st, uint64_t *replayed)
+{
+	struct scan s = { .fs = fs };
+	bool other_ok;
+	int err;
+
+	*replayed = 0;
+	err = slot_read(fs, st, &other_ok);
+	if (err)
+		return damaged(fs, blk_off(PMEMFS_BLK_SLOT0), "both checkpoint slots are bad");
+	if (!other_ok)
+		log_warn("one of the two checkpoint slots is bad; it will be rewritten");
+	if (fs->opt.norecovery)
+		return 0;
+	s.watermark = st->watermark;
+	err = collect(&s, st->epoch);
+	if (!err && s.nr)
+		err = replay(&s, st);
+	*replayed = s.nr;
+	free(s.v);
+	if (err || fs->ro)
+		return err;
+	return new_epoch(fs, st);
+}
