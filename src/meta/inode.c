@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inode.c - inodes in use
+ *
+ *   N1  An inode is in the cache exactly while somebody refers to it: the
+ *       kernel (nlookup) or a call in progress or an open file (refs). The
+ *       cache answers no question the medium could answer.
+ *   N2  What enters the cache has been verified: seal, generation, mode.
+ *   N3  The last to leave an inode with no links frees it. While that happens
+ *       it is `dying`: nobody can get it any more (-ESTALE), so no lock is
+ *       contended and nobody sees half of it gone (L2).
+ *   N4  Eviction is a row of records, each of which leaves a valid pool with
+ *       the inode still on the orphan list; the last one takes it off (L9).
+ */
+#include "meta/inode.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/crc32c.h"
+#include "base/log.h"
+#include "meta/extent.h"
+#include "meta/xattr.h"
+
+#define LOCKS		1024u
+#define HEADS		(1u << 20)		/* DRAM is touched as it fills */
+
+struct bucket {
+	pthread_mutex_t *lock;
+	struct inode **first;
+};
+
+struct icache {
+	pthread_mutex_t lock[LOCKS];		/* head h: lock h % LOCKS */
+	struct inode **head;
+	_Atomic uint64_t count;
+	_Atomic int64_t dirty;			/* atimes waiting, roughly */
+};
+
+int icache_open(struct fs *fs)
+{
+	unsigned i;
+
+	fs->icache = calloc(1, sizeof(*fs->icache));
+	if (!fs->icache)
+		return -ENOMEM;
+	for (i = 0; i < LOCKS; i++)
+		pthread_mutex_init(&fs->icache->lock[i], NULL);
+	fs->icache->head = calloc(HEADS, sizeof(struct inode *));
+	return fs->icache->head ? 0 : -ENOMEM;
+}
+
+static struct bucket bucket_at(struct fs *fs, unsigned h)
+{
+	return (struct bucket){ &fs->icache->lock[h % LOCKS], &fs->icache->head[h] };
+}
+
+static struct bucket bucket_of(struct fs *fs, uint64_t ino)
+{
+	return bucket_at(fs, (unsigned)((ino ^ ino >> 20) % HEADS));
+}
+
+static void inode_free(struct inode *ip)
+{
+	pthread_rwlock_destroy(&ip->lock);
+	free(ip);
+}
+
+uint64_t icache_count(struct fs *fs) { return atomic_load(&fs->icache->count); }
+
+/* ---- getting -------------------------------------------------------------------------- */
+
+/* N2. -ESTALE: free, or of another generation than asked for. */
+static int check(struct fs *fs, uint64_t ino, uint64_t off, uint32_t gen)
+{
+	const struct pmemfs_inode *mi = pm_at(fs->pm, off, sizeof(*mi));
+	unsigned tries;
+
+	/* A stranger's number may name a slot that is being written right now. */
+	for (tries = 0; get32(mi->crc) != seal_crc(mi, PMEMFS_INODE_SEALED, off); tries++) {
+		if (!get32(mi->crc) && !get32(mi->mode) && !get32(mi->gen))
+			return -ESTALE;
+		if (tries == 100)
+			return damaged(fs, off, "inode %llu: wrong checksum",
+				       (unsigned long long)ino);
+		sched_yield();
+	}
+	if (!get32(mi->mode) || get32(mi->gen) != gen)
+		return -ESTALE;
+	if (get32(mi->gen) > PMEMFS_MAX_GEN || mi->root_kind > PMEMFS_ROOT_BYTES ||
+	    get64(mi->size) > PMEMFS_MAX_SIZE || get32(mi->mode) & ~0177777u)
+		return damaged(fs, off, "inode %llu: a field is out of range",
+			       (unsigned long long)ino);
+	return 0;
+}
+
+static struct inode *find(struct bucket b, uint64_t ino, uint32_t gen)
+{
+	struct inode *ip;
+
+	for (ip = *b.first; ip; ip = ip->next)
+		if (ip->ino == ino && ip->gen == gen)
+			return ip;
+	return NULL;
+}
+
+static struct inode *add(struct fs *fs, struct bucket b, uint64_t ino, uint32_t gen, uint64_t off)
+{
+	struct inode *ip = calloc(1, sizeof(*ip));
+
+	if (!ip)
+		return NULL;
+	ip->fs = fs;
+	ip->ino = ino;
+	ip->gen = gen;
+	ip->off = off;
+	ip->refs = 1;
+	pthread_rwlock_init(&ip->lock, NULL);
+	ip->next = *b.first;
+	*b.first = ip;
+	atomic_fetch_add(&fs->icache->count, 1);
+	return ip;
+}
+
+static int get(struct fs *fs, uint64_t ino, uint32_t gen, struct inode **out)
+{
+	struct bucket b = bucket_of(fs, ino);
+	struct inode *ip;
+	uint64_t off;
+	int err = 0;
+
+	pthread_mutex_lock(b.lock);
+	ip = find(b, ino, gen);
+	if (ip && ip->dying) {
+		err = -ESTALE;
+	} else if (ip) {
+		ip->refs++;
+	} else {
+		err = itable_slot(fs, ino, &off);
+		if (!err)
+			err = check(fs, ino, off, gen);
+		if (!err) {
+			ip = add(fs, b, ino, gen, off);
+			err = ip ? 0 : -ENOMEM;
+		}
+	}
+	pthread_mutex_unlock(b.lock);
+	*out = err ? NULL : ip;
+	return err;
+}
+
+int inode_get(struct fs *fs, uint64_t nodeid, struct inode **out)
+{
+	return get(fs, nodeid & PMEMFS_MAX_INO, (uint32_t)(nodeid >> PMEMFS_INO_BITS), out);
+}
+
+/* The generation is the slot's: its name or the orphan list says it is alive. */
+int inode_get_ino(struct fs *fs, uint64_t ino, struct inode **out)
+{
+	const struct pmemfs_inode *mi;
+	uint64_t off;
+	int err = itable_slot(fs, ino, &off);
+
+	if (err)
+		return err;
+	mi = pm_at(fs->pm, off, sizeof(*mi));
+	return get(fs, ino, get32(mi->gen), out);
+}
+
+int inode_get_new(struct fs *fs, uint64_t ino, uint32_t gen, uint64_t off, struct inode **out)
+{
+	(void)off;
+	return get(fs, ino, gen, out);
+}
+
+/* ---- evicting --------------------------------------------------------------------------- */
+
+/* Frees what it can in one record: 1 more to do, 0 nothing left but the slot. */
+static int evict_step(struct txn *t, struct inode *ip)
+{
+	const struct pmemfs_inode *mi = inode_view(t, ip);
+	int more = 0;
+
+	if (mi->root_kind == PMEMFS_ROOT_INLINE || mi->root_kind == PMEMFS_ROOT_TREE) {
+		if (inode_is_dir(mi))
+			return damaged(ip->fs, ip->off, "directory %llu was removed but is not empty",
+				       (unsigned long long)ip->ino);
+		more = extent_remove(t, ip, 0, bytes_blks(PMEMFS_MAX_SIZE));
+	}
+	while (!more && get64(inode_view(t, ip)->xattr)) {
+		if (txn_room_to_free(t) < 32)	/* a value: 16 runs and some nodes */
+			return 1;
+		more = xattr_remove_any(t, ip);
+		more = more > 0 ? 0 : more;
+	}
+	return more;
+}
+
+static int evict(struct inode *ip)
+{
+	struct txn *t;
+	int more, err;
+
+	do {
+		t = txn_begin(ip->fs, PMEMFS_OP_EVICT);
+		if (!t)
+			return -ENOMEM;
+		more = evict_step(t, ip);
+		if (more < 0)
+			txn_fail(t, more);
+		if (!more) {
+			orphan_del(t, ip);
+			inode_destroy(t, ip);
+		}
+		err = txn_commit(t);			/* N4 */
+	} while (!err && more);
+	return err;
+}
+
+static void write_atime(struct inode *ip)
+{
+	struct txn *t;
+
+	if (!atomic_load(&ip->atime_dirty) || !fs_writable(ip->fs))
+		return;
+	t = txn_begin(ip->fs, PMEMFS_OP_ATIME);
+	if (!t)
+		return;
+	inode_wrlock(ip);
+	inode_edit(t, ip);
+	txn_commit(t);
+	inode_unlock(ip);
+}
+
+static void unhash(struct bucket b, struct inode *ip)
+{
+	struct inode **p = b.first;
+
+	while (*p != ip)
+		p = &(*p)->next;
+	*p = ip->next;
+	atomic_fetch_sub(&ip->fs->icache->count, 1);
+}
+
+/* N3. The bucket is locked and ip has neither refs nor lookups; unlocks. */
+static void leave(struct bucket b, struct inode *ip)
+{
+	const struct pmemfs_inode *mi = inode_media(ip);
+	int err;
+
+	if (get32(mi->nlink) == 0 && fs_writable(ip->fs)) {
+		ip->dying = true;
+		pthread_mutex_unlock(b.lock);
+		err = evict(ip);
+		if (err && err != -EROFS)
+			log_warn("inode %llu stays on the orphan list (%d)",
+				 (unsigned long long)ip->ino, err);
+		pthread_mutex_lock(b.lock);
+	} else if (atomic_load(&ip->atime_dirty) && fs_writable(ip->fs)) {
+		ip->refs = 1;			/* others may get it meanwhile */
+		pthread_mutex_unlock(b.lock);
+		write_atime(ip);
+		atomic_store(&ip->atime_dirty, false);
+		inode_put(ip);
+		return;
+	}
+	unhash(b, ip);
+	pthread_mutex_unlock(b.lock);
+	inode_free(ip);
+}
+
+void inode_put(struct inode *ip)
+{
+	struct bucket b = bucket_of(ip->fs, ip->ino);
+
+	pthread_mutex_lock(b.lock);
+	assert(ip->refs > 0);
+	if (--ip->refs || ip->nlookup)
+		pthread_mutex_unlock(b.lock);
+	else
+		leave(b, ip);
+}
+
+void inode_lookup_add(struct inode *ip, uint64_t n)
+{
+	struct bucket b = bucket_of(ip->fs, ip->ino);
+
+	pthread_mutex_lock(b.lock);
+	ip->nlookup += n;
+	pthread_mutex_unlock(b.lock);
+}
+
+void inode_forget(struct fs *fs, uint64_t nodeid, uint64_t n)
+{
+	uint32_t gen = (uint32_t)(nodeid >> PMEMFS_INO_BITS);
+	struct bucket b = bucket_of(fs, nodeid & PMEMFS_MAX_INO);
+	struct inode *ip;
+
+	pthread_mutex_lock(b.lock);
+	ip = find(b, nodeid & PMEMFS_MAX_INO, gen);
+	if (!ip || ip->dying) {
+		pthread_mutex_unlock(b.lock);
+		return;
+	}
+	ip->nlookup -= min64(n, ip->nlookup);
+	if (ip->refs || ip->nlookup)
+		pthread_mutex_unlock(b.lock);
+	else
+		leave(b, ip);
+}
+
+/* ---- the whole cache ---------------------------------------------------------------------- */
+
+static struct inode *find_dirty(struct fs *fs, unsigned h)
+{
+	struct bucket b = bucket_at(fs, h);
+	struct inode *ip;
+
+	if (!__atomic_load_n(b.first, __ATOMIC_RELAXED))
+		return NULL;
+	pthread_mutex_lock(b.lock);
+	for (ip = *b.first; ip; ip = ip->next)
+		if (atomic_load(&ip->atime_dirty) && !ip->dying)
+			break;
+	if (ip)
+		ip->refs++;
+	pthread_mutex_unlock(b.lock);
+	return ip;
+}
+
+void icache_sync_atimes(struct fs *fs, unsigned max)
+{
+	struct inode *ip;
+	unsigned h;
+
+	if (atomic_exchange(&fs->icache->dirty, 0) <= 0)
+		return;
+	for (h = 0; h < HEADS && max; h++) {
+		while (max && (ip = find_dirty(fs, h))) {
+			write_atime(ip);
+			atomic_store(&ip->atime_dirty, false);
+			inode_put(ip);
+			max--;
+		}
+	}
+	if (!max)
+		atomic_store(&fs->icache->dirty, 1);
+}
+
+void icache_forget_all(struct fs *fs)
+{
+	struct inode *ip;
+	struct bucket b;
+	unsigned h;
+
+	for (h = 0; h < HEADS; h++) {
+		b = bucket_at(fs, h);
+		while ((ip = *b.first) && !ip->refs && !ip->dying) {
+			pthread_mutex_lock(b.lock);
+			ip->nlookup = 0;
+			leave(b, ip);
+		}
+	}
+}
+
+void icache_close(struct fs *fs)
+{
+	struct inode *ip, *next;
+	unsigned i;
+
+	if (!fs->icache)
+		return;
+	for (i = 0; i < HEADS && fs->icache->head; i++)
+		for (ip = fs->icache->head[i]; ip; ip = next) {
+			next = ip->next;
+			inode_free(ip);
+		}
+	for (i = 0; i < LOCKS; i++)
+		pthread_mutex_destroy(&fs->icache->lock[i]);
+	free(fs->icache->head);
+	free(fs->icache);
+	fs->icache = NULL;
+}
+
+/* ---- looking and changing ------------------------------------------------------------------ */
+
+const struct pmemfs_inode *inode_media(const struct inode *ip)
+{
+	return pm_at(ip->fs->pm, ip->off, PMEMFS_INODE_SEALED);
+}
+
+const struct pmemfs_inode *inode_view(struct txn *t, const struct inode *ip)
+{
+	return txn_view(t, ip->off, PMEMFS_INODE_SEALED);
+}
+
+struct pmemfs_inode *inode_edit(struct txn *t, struct inode *ip)
+{
+	bool first = !txn_has_shadow(t, ip->off);
+	struct pmemfs_inode *mi = txn_edit(t, ip->off, PMEMFS_INODE_SEALED);
+
+	if (!mi || !first)
+		return mi;
+	mi->version = put64(get64(mi->version) + 1);
+	if (atomic_exchange(&ip->atime_dirty, false)) {
+		mi->atime = put64((uint64_t)atomic_load(&ip->atime_sec));
+		mi->atime_ns = put32(atomic_load(&ip->atime_nsec));
+	}
+	return mi;
+}
+
+void inode_rdlock(struct inode *ip) { pthread_rwlock_rdlock(&ip->lock); }
+void inode_wrlock(struct inode *ip) { pthread_rwlock_wrlock(&ip->lock); }
+void inode_unlock(struct inode *ip) { pthread_rwlock_unlock(&ip->lock); }
+
+static bool seen(struct inode **ips, unsigned i)
+{
+	unsigned k;
+
+	for (k = 0; k < i; k++)
+		if (ips[k] == ips[i])
+			return true;
+	return !ips[i];
+}
+
+void inode_wrlock_many(struct inode **ips, unsigned n)
+{
+	struct inode *x;
+	unsigned i, k;
+
+	for (i = 1; i < n; i++)			/* few: insertion sort by number */
+		for (k = i; k > 0 && ips[k] && (!ips[k - 1] || ips[k - 1]->ino > ips[k]->ino); k--) {
+			x = ips[k];
+			ips[k] = ips[k - 1];
+			ips[k - 1] = x;
+		}
+	for (i = 0; i < n; i++)
+		if (!seen(ips, i))
+			inode_wrlock(ips[i]);
+}
+
+void inode_unlock_many(struct inode **ips, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		if (!seen(ips, i))
+			inode_unlock(ips[i]);
+}
+
+void inode_set_mtime(struct pmemfs_inode *mi, const struct timespec *ts)
+{
+	mi->mtime = put64((uint64_t)ts->tv_sec);
+	mi->mtime_ns = put32((uint32_t)ts->tv_nsec);
+}
+
+void inode_set_ctime(struct pmemfs_inode *mi, const struct timespec *ts)
+{
+	mi->ctime = put64((uint64_t)ts->tv_sec);
+	mi->ctime_ns = put32((uint32_t)ts->tv_nsec);
+}
+
+static bool before(int64_t s, uint32_t ns, int64_t s2, uint32_t ns2)
+{
+	return s < s2 || (s == s2 && ns <= ns2);
+}
+
+/* relatime: only when atime is not behind mtime and ctime, or a day old. */
+static bool wants_atime(const struct inode *ip, const struct pmemfs_inode *mi,
+			const struct timespec *now)
+{
+	int64_t s = (int64_t)get64(mi->atime);
+	uint32_t ns = get32(mi->atime_ns);
+
+	if (ip->fs->opt.atime == FS_STRICTATIME)
+		return true;
+	if (atomic_load(&ip->atime_dirty)) {
+		s = atomic_load(&ip->atime_sec);
+		ns = atomic_load(&ip->atime_nsec);
+	}
+	return before(s, ns, (int64_t)get64(mi->mtime), get32(mi->mtime_ns)) ||
+	       before(s, ns, (int64_t)get64(mi->ctime), get32(mi->ctime_ns)) ||
+	       now->tv_sec - s >= 24 * 3600;
+}
+
+void inode_accessed(struct inode *ip)
+{
+	const struct pmemfs_inode *mi = inode_media(ip);
+	struct timespec now;
+
+	if (ip->fs->opt.atime == FS_NOATIME || get32(mi->flags) & PMEMFS_FL_NOATIME ||
+	    !fs_writable(ip->fs))
+		return;
+	fs_now(ip->fs, &now);
+	if (!wants_atime(ip, mi, &now))
+		return;
+	atomic_store(&ip->atime_sec, now.tv_sec);
+	atomic_store(&ip->atime_nsec, (uint32_t)now.tv_nsec);
+	if (!atomic_exchange(&ip->atime_dirty, true))
+		atomic_fetch_add_explicit(&ip->fs->icache->dirty, 1, memory_order_relaxed);
+}
+
+/* ---- making and unmaking ---------------------------------------------------------------------- */
+
+struct pmemfs_inode *inode_create(struct txn *t, uint32_t mode, uint32_t uid, uint32_t gid,
+				  uint64_t parent, uint64_t *ino, uint32_t *gen, uint64_t *off)
+{
+	struct pmemfs_inode *mi;
+	struct timespec now;
+
+	if (txn_error(t) || itable_alloc(t, ino, off, gen))
+		return NULL;
+	mi = txn_new(t, *off, PMEMFS_INODE_SEALED);
+	if (!mi)
+		return NULL;
+	fs_now(txn_fs(t), &now);
+	mi->gen = put32(*gen);
+	mi->mode = put32(mode);
+	mi->uid = put32(uid);
+	mi->gid = put32(gid);
+	mi->nlink = put32(S_ISDIR(mode) ? 2 : 1);
+	mi->atime = mi->btime = put64((uint64_t)now.tv_sec);
+	mi->atime_ns = mi->btime_ns = put32((uint32_t)now.tv_nsec);
+	inode_set_mtime(mi, &now);
+	inode_set_ctime(mi, &now);
+	mi->parent = put64(parent);
+	mi->version = put64(1);
+	return mi;
+}
+
+void inode_destroy(struct txn *t, struct inode *ip)
+{
+	struct pmemfs_inode *mi = inode_edit(t, ip);
+	uint32_t gen = ip->gen;
+
+	if (!mi)
+		return;
+	memset(mi, 0, PMEMFS_INODE_SEALED);
+	mi->gen = put32(gen);
+	if (gen < PMEMFS_MAX_GEN)		/* L16: else the slot retires */
+		itable_free(t, ip->ino);
+}
+
+int inode_finish_trunc(struct inode *ip)
+{
+	struct pmemfs_inode *mi;
+	uint64_t from;
+	struct txn *t;
+	int more, err;
+
+	if (!(get32(inode_media(ip)->flags) & PMEMFS_FL_TRUNC))
+		return 0;
+	from = bytes_blks(get64(inode_media(ip)->size));
+	do {
+		t = txn_begin(ip->fs, PMEMFS_OP_TRUNCATE);
+		if (!t)
+			return -ENOMEM;
+		more = extent_remove(t, ip, from, bytes_blks(PMEMFS_MAX_SIZE));
+		if (more < 0)
+			txn_fail(t, more);
+		mi = inode_edit(t, ip);
+		if (!more && mi) {
+			mi->flags = put32(get32(mi->flags) & ~PMEMFS_FL_TRUNC);
+			if (get32(mi->nlink))
+				orphan_del(t, ip);
+		}
+		err = txn_commit(t);
+	} while (!err && more);
+	return err;
+}
