@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * write.c - bytes into a file
+ *
+ * The life of a write: limits; privileges away (a record of its own, before
+ * the first byte); then record after record, each in three steps:
+ *
+ *   plan    stretch by stretch: in place, into unwritten blocks, or into
+ *           fresh ones, which are reserved and mapped in the transaction;
+ *   copy    the bytes, in order, to where the plan says;
+ *   commit  extents, size and times.
+ *
+ * Usually that is one record for the whole request. In a fragmented pool the
+ * work is cut after WRITE_STRETCHES, and each record leaves a valid file. No
+ * byte is taken from the payload before its place is certain, so running out
+ * of space costs nothing but the rest of the request.
+ *
+ *   W1 (L5)  What a record makes reachable is durable before it: fresh and
+ *            unwritten blocks, and everything beyond the old end of file,
+ *            allocated or not. Only an overwrite inside the file goes with
+ *            the record's own fence.
+ *   W2 (L5)  A block that was not written before gets the rest of it zeroed,
+ *            and so does the tail that a write beyond the end uncovers.
+ *   W3       suid, sgid and file capabilities are gone, durably, before the
+ *            first byte is stored.
+ *
+ * data=ordered: bytes of an overwrite that fails, or that is cut by a crash,
+ * may be old, new or both.
+ *
+ * The inode is held exclusively while bytes are copied. That is stricter than
+ * L18 asks: writers of one file take turns, writers of two files do not meet.
+ */
+#include <errno.h>
+
+#include "copy/copy.h"
+#include "op/op_i.h"
+
+#define WRITE_STRETCHES	64u		/* well below TXN_MAX_RUNS */
+#define LARGE		(2ull << 20)	/* worth a huge page */
+
+struct stretch {
+	uint64_t pool, nr;	/* blocks */
+	bool fresh;		/* whatever else is in them becomes zero (W2) */
+};
+
+struct writing {
+	struct inode *ip;
+	struct payload *p;
+	struct txn *t;
+	uint64_t pos;		/* of the next byte */
+	uint64_t end;		/* of the request */
+	uint32_t flags;
+	unsigned nr;		/* of this record's plan */
+	struct stretch plan[WRITE_STRETCHES];
+};
+
+/* ---- plan --------------------------------------------------------------------- */
+
+/* Exactly behind what comes before it in the file; else as far from it in the
+ * pool as in the file, and on a huge page if the file is large. */
+static uint64_t goal_of(struct writing *w, uint64_t blk, unsigned *flags)
+{
+	struct extent e;
+
+	*flags = 0;
+	if (max64(w->end, get64(inode_view(w->t, w->ip)->size)) >= LARGE)
+		*flags = ALLOC_ALIGN;
+	if (extent_before(w->t, w->ip, blk, &e))
+		return 0;
+	if (e.blk + e.len == blk)
+		*flags = 0;
+	return min64(e.pool + (blk - e.blk), w->ip->fs->geo.nr_blocks - 1);
+}
+
+/* -ENOSPC without a sticky error: no block, and nothing has changed. */
+static int plan_hole(struct writing *w, struct extent *e)
+{
+	struct run r;
+	unsigned flags;
+	uint64_t goal = goal_of(w, e->blk, &flags);
+	int err = txn_alloc(w->t, TXN_DATA, flags, goal, e->len, 1, &r);
+
+	if (err)
+		return err;
+	e->pool = r.blk;
+	e->len = r.len;
+	err = extent_insert(w->t, w->ip, e->blk, r, false);
+	if (err)
+		txn_fail(w->t, err);	/* no node: the run is lost with t */
+	return err;
+}
+
+static int plan_stretch(struct writing *w, struct extent *e)
+{
+	bool fresh = !extent_has_data(e);
+	int err = 0;
+
+	if (extent_is_hole(e)) {
+		err = plan_hole(w, e);
+	} else if (e->unwritten) {
+		err = extent_written(w->t, w->ip, e->blk, e->len);
+		if (err)
+			txn_fail(w->t, err);
+	}
+	if (!err)
+		w->plan[w->nr++] = (struct stretch){ e->pool, e->len, fresh };
+	return err;
+}
+
+/* Up to limit stretches; as many as there is space for, if any. */
+static int plan(struct writing *w, unsigned limit)
+{
+	uint64_t blk = off_blk(w->pos), stop = bytes_blks(w->end);
+	struct extent e;
+	int err = 0;
+
+	w->nr = 0;
+	while (blk < stop && w->nr < limit) {
+		err = extent_at(w->t, w->ip, blk, &e);
+		if (err)
+			return err;
+		e.len = min64(e.len, stop - blk);
+		err = plan_stretch(w, &e);
+		if (err)
+			break;
+		blk += e.len;
+	}
+	return err == -ENOSPC && w->nr && !txn_error(w->t) ? 0 : err;
+}
+
+/* ---- copy --------------------------------------------------------------------- */
+
+static int put_bytes(struct writing *w, const struct stretch *s)
+{
+	uint64_t in = w->pos & (PMEMFS_BLOCK_SIZE - 1), off = blk_off(s->pool);
+	uint64_t len = min64(blk_off(s->nr) - in, w->end - w->pos);
+	uint64_t tail = blk_off(s->nr) - in - len;
+	struct pm *pm = w->ip->fs->pm;
+	int err;
+
+	if (s->fresh && in)
+		copy_zero(pm, off, in);
+	err = copy_in(pm, off + in, w->p, len);
+	if (err)
+		return err;
+	if (s->fresh && tail)
+		copy_zero(pm, off + in + len, tail);
+	w->pos += len;
+	return 0;
+}
+
+/* All of the plan; then what the record says besides extents. */
+static int carry_out(struct writing *w)
+{
+	struct pmemfs_inode *mi = inode_edit(w->t, w->ip);
+	struct timespec now;
+	bool fresh = false;
+	unsigned i;
+	int err;
+
+	if (!mi)
+		return txn_error(w->t);
+	err = op_zero_tail(w->t, w->ip, get64(mi->size), w->pos);
+	for (i = 0; i < w->nr && !err; i++) {
+		err = put_bytes(w, &w->plan[i]);
+		fresh |= w->plan[i].fresh;
+	}
+	if (err)
+		return err;
+	if (w->pos > get64(mi->size)) {
+		mi->size = put64(w->pos);
+		fresh = true;
+	}
+	if (fresh)
+		txn_data_first(w->t);			/* W1 */
+	if (w->flags & OP_WRITE_CACHE)
+		return 0;			/* the kernel keeps the times */
+	fs_now(w->ip->fs, &now);
+	inode_set_mtime(mi, &now);
+	inode_set_ctime(mi, &now);
+	return 0;
+}
+
+/* ---- one record ----------------------------------------------------------------- */
+
+/* A transaction with a plan; only as much of it as nodes can be had for. */
+static int begin_record(struct writing *w)
+{
+	unsigned limit = WRITE_STRETCHES;
+	int err;
+
+	do {
+		w->t = txn_begin(w->ip->fs, PMEMFS_OP_WRITE);
+		if (!w->t)
+			return -ENOMEM;
+		err = plan(w, limit);
+		if (!err)
+			return 0;
+		txn_abort(w->t);
+		limit = w->nr;
+	} while (err == -ENOSPC && limit);
+	return err;
+}
+
+static int write_record(struct writing *w, uint64_t mark)
+{
+	uint64_t start = w->pos;
+	int err = begin_record(w);
+
+	if (err)
+		return err;
+	err = carry_out(w);
+	if (err)
+		txn_fail(w->t, err);
+	err = op_commit(w->t, mark);
+	if (err)
+		w->pos = start;
+	return err;
+}
+
+/* ---- the request ------------------------------------------------------------------ */
+
+static int write_ok(struct writing *w)
+{
+	const struct pmemfs_inode *mi = inode_media(w->ip);
+	uint32_t flags = get32(mi->flags);
+	uint64_t size = get64(mi->size);
+	int err = op_reg_ok(w->ip);
+
+	if (err)
+		return err;
+	if (w->flags & OP_WRITE_APPEND)
+		w->pos = size;
+	if ((flags & PMEMFS_FL_IMMUTABLE) ||
+	    ((flags & PMEMFS_FL_APPEND) && w->pos < size))
+		return -EPERM;
+	if (w->p->len && w->pos >= PMEMFS_MAX_SIZE)
+		return -EFBIG;
+	w->end = w->pos + min64(w->p->len, PMEMFS_MAX_SIZE - w->pos);
+	/* L9: an unfinished truncation would free what we write */
+	return flags & PMEMFS_FL_TRUNC ? inode_finish_trunc(w->ip) : 0;
+}
+
+/* W3: a record of its own, and only if there is something to take away. */
+static int kill_priv(struct writing *w, uint64_t mark)
+{
+	uint32_t bits = 0;
+	bool caps = op_has_caps(w->ip);
+	struct timespec now;
+	struct txn *t;
+	int err;
+
+	if (w->flags & OP_WRITE_KILL_PRIV)
+		bits = op_priv_bits(get32(inode_media(w->ip)->mode));
+	if (!bits && !caps)
+		return 0;
+	t = txn_begin(w->ip->fs, PMEMFS_OP_SETATTR);
+	if (!t)
+		return -ENOMEM;
+	err = op_drop_priv(t, w->ip, bits, caps);
+	if (err) {
+		txn_fail(t, err);
+	} else {
+		fs_now(w->ip->fs, &now);
+		inode_set_ctime(inode_edit(t, w->ip), &now);
+	}
+	return op_commit(t, mark);
+}
+
+static int write_locked(struct writing *w, uint64_t mark, size_t *done)
+{
+	uint64_t start;
+	int err = write_ok(w);
+
+	if (!err && w->pos < w->end)
+		err = kill_priv(w, mark);
+	start = w->pos;
+	while (!err && w->pos < w->end)
+		err = write_record(w, mark);
+	*done = w->pos - start;
+	return err == -ENOSPC && *done ? 0 : err;
+}
+
+int op_write(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
+	     struct payload *p, uint32_t flags, size_t *done)
+{
+	struct writing w = { .p = p, .pos = pos, .flags = flags };
+	uint64_t mark = op_enter(c);
+	int err = op_get_rw(c, nodeid, &w.ip);
+
+	*done = 0;
+	if (err)
+		return op_leave(c, mark, err);
+	inode_wrlock(w.ip);
+	err = write_locked(&w, mark, done);
+	inode_unlock(w.ip);
+	inode_put(w.ip);
+	return op_leave(c, mark, err);
+}
