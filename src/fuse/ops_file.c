@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ops_file.c - open files: reading and writing
+ *
+ * No handle is kept: a node id finds everything, and op/ counts the opens.
+ *
+ * Two routes for READ. *map*: the answer points into the pool and the kernel
+ * copies once. The inode is held meanwhile; a page that cannot be read makes
+ * the kernel answer EIO by itself. *copy*: op/ copies into the worker's buffer,
+ * where a memory error is caught as SIGBUS. On real persistent memory the
+ * first would be a machine check inside the kernel, hence the second there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "fuse/ops.h"
+#include "fuse/session.h"
+
+/* A READ touches at most this many blocks, so pieces. */
+#define MAX_PIECES	(OUT_SIZE / 4096 + 2)
+
+uint32_t file_open_flags(const struct session *s, uint32_t fl)
+{
+	enum dax_mode dax = s->opt->dax;
+	bool direct = dax == DAX_ALWAYS ||
+		      (dax == DAX_INODE && (fl & PMEMFS_FL_DAX));
+
+	/* nothing is lost by not flushing at close: write() was durable, and
+	 * the kernel writes a mapping's pages when it is unmapped */
+	if (direct && s->direct)
+		return FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES |
+		       FOPEN_NOFLUSH;
+	return FOPEN_KEEP_CACHE | FOPEN_NOFLUSH;
+}
+
+bool node_has_setid(const struct request *rq, uint64_t nodeid)
+{
+	struct op_attr a;
+
+	return op_getattr(&rq->ctx, nodeid, &a) == 0 &&
+	       S_ISREG(a.mode) && (a.mode & (S_ISUID | S_ISGID));
+}
+
+int do_open(struct request *rq)
+{
+	const struct fuse_open_in *in = rq->arg;
+	struct op_attr a = { .flags = 0 };
+	uint32_t flags = in->flags & ~OP_OPEN_KILL_PRIV;
+	bool kill = (flags & O_TRUNC) &&
+		    (in->open_flags & FUSE_OPEN_KILL_SUIDGID) &&
+		    node_has_setid(rq, rq->h->nodeid);
+	int err;
+
+	err = op_open(&rq->ctx, rq->h->nodeid,
+		      flags | (kill ? OP_OPEN_KILL_PRIV : 0));
+	if (err)
+		return err;
+	if (kill)
+		notify_attr(rq->s, rq->h->nodeid);
+	if (rq->s->opt->dax == DAX_INODE)
+		err = op_getattr(&rq->ctx, rq->h->nodeid, &a);
+	if (err) {
+		op_release(rq->s->fs, rq->h->nodeid);
+		return err;
+	}
+	return reply_open(rq, NULL, file_open_flags(rq->s, a.flags));
+}
+
+int do_release(struct request *rq)
+{
+	op_release(rq->s->fs, rq->h->nodeid);
+	atomic_fetch_sub(&rq->s->open_files, 1);
+	return reply_ok(rq);
+}
+
+static int read_mapped(struct request *rq, uint64_t pos, size_t len)
+{
+	struct op_piece piece[MAX_PIECES];
+	struct iovec iov[MAX_PIECES + 1];
+	unsigned nr = MAX_PIECES;
+	struct op_read r;
+	size_t got = 0;
+	int err = op_read(&rq->ctx, rq->h->nodeid, pos, len, piece, &nr, &got,
+			  &r);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < nr; i++) {
+		iov[i + 1].iov_base = (void *)(uintptr_t)piece[i].base;
+		iov[i + 1].iov_len = piece[i].len;
+	}
+	/* no stand-in page of a fault may be handed out (pm.h) */
+	if (pm_faulted(rq->s->fs->pm, r.mark)) {
+		op_read_done(&rq->ctx, &r);
+		return -EIO;
+	}
+	err = reply_iov(rq, iov, nr + 1);
+	/* EFAULT: the kernel has answered EIO in our place */
+	if (op_read_done(&rq->ctx, &r) || err == -EFAULT)
+		rq->error = -EIO;
+	return 0;
+}
+
+int do_read(struct request *rq)
+{
+	const struct fuse_read_in *in = rq->arg;
+	size_t len = min64(in->size, OUT_SIZE), got = 0;
+	int err;
+
+	if (rq->s->read_map)
+		return read_mapped(rq, in->offset, len);
+	err = op_pread(&rq->ctx, rq->h->nodeid, rq->out, len, in->offset, &got);
+	return err ? err : reply_data(rq, rq->out, got);
+}
+
+int do_write(struct request *rq)
+{
+	const struct fuse_write_in *in = rq->arg;
+	struct fuse_write_out out = { 0 };
+	bool kill = in->write_flags & FUSE_WRITE_KILL_SUIDGID;
+	size_t done = 0;
+	int err;
+
+	if (rq->data.len != in->size)
+		return -EINVAL;
+	kill = kill && node_has_setid(rq, rq->h->nodeid);
+	err = op_write(&rq->ctx, rq->h->nodeid, in->offset, &rq->data,
+		       kill ? OP_WRITE_KILL_PRIV : 0, &done);
+	/* or the kernel would go by the old mode for a day (exec!) */
+	if (kill)
+		notify_attr(rq->s, rq->h->nodeid);
+	if (err)
+		return err;
+	out.size = (uint32_t)done;
+	return reply_data(rq, &out, sizeof(out));
+}
+
+int do_lseek(struct request *rq)
+{
+	const struct fuse_lseek_in *in = rq->arg;
+	struct fuse_lseek_out out = { 0 };
+	int err = op_lseek(&rq->ctx, rq->h->nodeid, in->offset,
+			   (int)in->whence, &out.offset);
+
+	return err ? err : reply_data(rq, &out, sizeof(out));
+}
+
+int do_fallocate(struct request *rq)
+{
+	const struct fuse_fallocate_in *in = rq->arg;
+	struct op_setattr set = { .valid = OP_SET_KILL_PRIV };
+	struct op_attr a;
+	int err = 0;
+
+	/* the protocol has no kill flag here; other filesystems clear the
+	 * bits for all who lack CAP_FSETID, and root is who has it */
+	if (rq->ctx.uid != 0 && node_has_setid(rq, rq->h->nodeid)) {
+		err = op_setattr(&rq->ctx, rq->h->nodeid, &set, &a);
+		notify_attr(rq->s, rq->h->nodeid);
+	}
+	if (!err)
+		err = op_fallocate(&rq->ctx, rq->h->nodeid, in->offset,
+				   in->length, in->mode);
+	return err ? err : reply_ok(rq);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ops_xattr.c - extended attributes
+ *
+ * The kernel hands over whatever name it is given, so the namespaces are ours
+ * to police, as other filesystems do: user, trusted and security. Names of
+ * trusted attributes are shown to root only.
+ *
+ * One name is answered here and not stored anywhere: VIRTUAL_RO tells, "1" or
+ * "0", whether the daemon opened the pool read-only. A remount asks it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "fuse/ops.h"
+#include "fuse/session.h"
+#include "fuse/virtual.h"
+
+/*
+ * ACLs are not negotiated (FUSE_POSIX_ACL), so the kernel passes them on like
+ * any attribute and neither obeys nor inherits them. Taking one would be worse
+ * than refusing it: cp -a sets the mode through the ACL if it can.
+ */
+static int check_name(const char *name)
+{
+	static const char *const space[] = { "user.", "trusted.", "security." };
+
+	for (size_t i = 0; i < ARRAY_SIZE(space); i++) {
+		size_t len = strlen(space[i]);
+
+		if (!strncmp(name, space[i], len))
+			return name[len] ? 0 : -EINVAL;
+	}
+	return -EOPNOTSUPP;
+}
+
+/* Answer with a length, or with the bytes. */
+static int reply_sized(struct request *rq, uint32_t asked, const void *data,
+		       size_t len)
+{
+	struct fuse_getxattr_out out = { .size = (uint32_t)len };
+
+	if (asked == 0)
+		return reply_data(rq, &out, sizeof(out));
+	if (len > asked)
+		return -ERANGE;
+	return reply_data(rq, data, len);
+}
+
+int do_setxattr(struct request *rq)
+{
+	const struct fuse_setxattr_in *in = rq->arg;
+	size_t len = strnlen(rq->rest, rq->rest_len);
+	int err;
+
+	if (len == 0 || len == rq->rest_len ||
+	    rq->rest_len - len - 1 != in->size)
+		return -EINVAL;
+	if (in->size > PMEMFS_XATTR_MAX)
+		return -E2BIG;
+	err = check_name(rq->rest);
+	if (err)
+		return err;
+	err = op_setxattr(&rq->ctx, rq->h->nodeid, rq->rest,
+			  rq->rest + len + 1, in->size, in->flags);
+	return err ? err : reply_ok(rq);
+}
+
+int do_getxattr(struct request *rq)
+{
+	const struct fuse_getxattr_in *in = rq->arg;
+	uint32_t room = (uint32_t)min64(in->size, OUT_SIZE);
+	struct name n;
+	size_t len = 0;
+	int err = take_names(rq, &n, 1);
+
+	if (err)
+		return err;
+	if (!strcmp(n.s, VIRTUAL_RO))
+		return reply_sized(rq, in->size, rq->s->fs->ro ? "1" : "0", 1);
+	err = check_name(n.s);
+	if (err)
+		return err;
+	err = op_getxattr(&rq->ctx, rq->h->nodeid, n.s, rq->out, room, &len);
+	return err ? err : reply_sized(rq, in->size, rq->out, len);
+}
+
+static size_t without_trusted(char *list, size_t len)
+{
+	size_t to = 0;
+
+	for (size_t at = 0; at < len;) {
+		size_t n = strnlen(list + at, len - at) + 1;
+
+		if (strncmp(list + at, "trusted.", 8)) {
+			memmove(list + to, list + at, n);
+			to += n;
+		}
+		at += n;
+	}
+	return to;
+}
+
+int do_listxattr(struct request *rq)
+{
+	const struct fuse_getxattr_in *in = rq->arg;
+	char *list = (char *)rq->out;
+	size_t len = 0;
+	int err = op_listxattr(&rq->ctx, rq->h->nodeid, list, OUT_SIZE, &len);
+
+	if (err)
+		return err;
+	if (rq->ctx.uid != 0)
+		len = without_trusted(list, len);
+	return reply_sized(rq, in->size, list, len);
+}
+
+int do_removexattr(struct request *rq)
+{
+	struct name n;
+	int err = take_names(rq, &n, 1);
+
+	if (!err)
+		err = check_name(n.s);
+	if (!err)
+		err = op_removexattr(&rq->ctx, rq->h->nodeid, n.s);
+	return err ? err : reply_ok(rq);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session.c - INIT, and the threads
+ *
+ * We answer INIT ourselves instead of leaving it to libfuse: the library of
+ * Debian 12 (3.14) does not know half of the flags that matter (it never
+ * sends PARALLEL_DIROPS, cannot ask for HANDLE_KILLPRIV_V2 or
+ * DIRECT_IO_ALLOW_MMAP), does not pass on the flags of OPEN and WRITE that
+ * those oblige us to honour, refuses opcodes newer than itself, and takes
+ * two global locks per request. So libfuse mounts and parses options, and
+ * every request is ours. A flag is asked for only if the kernel offers it.
+ *
+ * Stopping: a worker sleeps in read(2). The flag `stop` is set, then the
+ * workers are sent STOP_SIGNAL, again and again until all have left: a signal
+ * that arrives between a worker's look at the flag and its read would
+ * otherwise be lost.
+ */
+#include "fuse/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "fuse/proto.h"
+#include "fuse/transport.h"
+
+#define STOP_SIGNAL	SIGUSR1
+#define STOP_TRIES	2000		/* of 5 ms */
+#define MAX_BACKGROUND	64
+#define DEFAULT_THREADS	8
+
+/*
+ * Not asked for: AUTO_INVAL_DATA (nobody else writes), POSIX_LOCKS and
+ * FLOCK_LOCKS (the kernel's own are right), POSIX_ACL, DONT_MASK,
+ * SETXATTR_EXT, WRITEBACK_CACHE.
+ */
+#define WANTED	(FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC | \
+		 FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES | \
+		 FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | \
+		 FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES | \
+		 FUSE_CACHE_SYMLINKS | FUSE_NO_OPENDIR_SUPPORT | \
+		 FUSE_EXPLICIT_INVAL_DATA | FUSE_HANDLE_KILLPRIV_V2 | \
+		 FUSE_INIT_EXT | FUSE_DIRECT_IO_ALLOW_MMAP)
+
+int session_init(struct session *s, struct fs *fs, const struct options *opt,
+		 int fd)
+{
+	enum pm_kind kind = pm_kind(fs->pm);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	memset(s, 0, sizeof(*s));
+	s->fs = fs;
+	s->opt = opt;
+	s->fd = fd;
+	s->transport = &transport_dev;
+	s->read_map = opt->read == READ_MAP ||
+		      (opt->read == READ_AUTO &&
+		       kind != PM_FSDAX && kind != PM_DEVDAX);
+	s->nr_workers = opt->threads;
+	if (s->nr_workers == 0) {
+		cpus = cpus > DEFAULT_THREADS ? DEFAULT_THREADS : cpus;
+		s->nr_workers = cpus < 2 ? 2 : (unsigned)cpus;
+	}
+	s->workers = calloc(s->nr_workers, sizeof(*s->workers));
+	return s->workers ? 0 : -ENOMEM;
+}
+
+static int send_init(int fd, uint64_t unique, const struct fuse_init_out *out,
+		     size_t len)
+{
+	struct fuse_out_header h = {
+		.len = (uint32_t)(sizeof(h) + len), .unique = unique,
+	};
+	struct iovec iov[2] = {
+		{ &h, sizeof(h) }, { (void *)(uintptr_t)out, len },
+	};
+
+	return writev(fd, iov, 2) < 0 ? -errno : 0;
+}
+
+/* Decide what this mount will be like, from what the kernel offers. */
+static void settle(struct session *s, const struct fuse_init_in *in,
+		   struct fuse_init_out *out)
+{
+	uint64_t offered = in->flags;
+
+	if (in->flags & FUSE_INIT_EXT)
+		offered |= (uint64_t)in->flags2 << 32;
+	s->flags = offered & WANTED;
+	s->minor = in->minor < FUSE_KERNEL_MINOR_VERSION ?
+		   in->minor : FUSE_KERNEL_MINOR_VERSION;
+	s->direct = s->flags & FUSE_DIRECT_IO_ALLOW_MMAP;
+	s->no_opendir = (s->flags & FUSE_NO_OPENDIR_SUPPORT) &&
+			s->opt->fs.atime != FS_STRICTATIME;
+
+	memset(out, 0, sizeof(*out));
+	out->major = FUSE_KERNEL_VERSION;
+	out->minor = FUSE_KERNEL_MINOR_VERSION;
+	out->max_readahead = in->max_readahead;
+	out->flags = (uint32_t)s->flags;
+	out->flags2 = (uint32_t)(s->flags >> 32);
+	out->max_background = MAX_BACKGROUND;
+	out->congestion_threshold = MAX_BACKGROUND * 3 / 4;
+	out->max_write = MAX_WRITE;
+	out->max_pages = MAX_PAGES;
+	out->time_gran = 1;
+}
+
+/* One INIT. -EAGAIN: the kernel will send another. */
+static int answer_init(struct session *s, const struct fuse_in_header *h,
+		       size_t len)
+{
+	struct fuse_init_out out = { .major = FUSE_KERNEL_VERSION };
+	struct fuse_init_in in = { 0 };
+	int err;
+
+	if (len < sizeof(*h) + FUSE_INIT_IN_OLD || h->opcode != FUSE_INIT)
+		return -EPROTO;
+	memcpy(&in, h + 1, min64(len - sizeof(*h), sizeof(in)));
+	if (in.major > FUSE_KERNEL_VERSION) {
+		err = send_init(s->fd, h->unique, &out, sizeof(out));
+		return err ? err : -EAGAIN;
+	}
+	if (in.major < FUSE_KERNEL_VERSION || in.minor < FUSE_OLDEST_MINOR) {
+		log_err("the kernel speaks FUSE %u.%u; pmemfs-fuse needs %u.%u"
+			" (Linux 5.4)", in.major, in.minor,
+			FUSE_KERNEL_VERSION, FUSE_OLDEST_MINOR);
+		return -EPROTO;
+	}
+	settle(s, &in, &out);
+	log_debug("kernel 7.%u offers %x %x, taken %x %x", in.minor, in.flags,
+		  in.flags2, out.flags, out.flags2);
+	if (s->opt->dax != DAX_NEVER && !s->direct)
+		log_info("this kernel cannot map direct files (Linux 6.6 can):"
+			 " files are cached, and written through");
+	return send_init(s->fd, h->unique, &out, sizeof(out));
+}
+
+int session_handshake(struct session *s)
+{
+	/* before INIT is answered the kernel asks for no more room than this */
+	uint64_t buf[FUSE_MIN_READ_BUFFER / sizeof(uint64_t)];
+	ssize_t got;
+	int err;
+
+	do {
+		got = read(s->fd, buf, sizeof(buf));
+		err = got < 0 ? -errno : answer_init(s, (void *)buf, (size_t)got);
+	} while (err == -EINTR || err == -EAGAIN || err == -ENOENT);
+	return err;
+}
+
+static void on_stop(int sig)
+{
+	(void)sig;			/* only to interrupt read(2) */
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct session *s = w->s;
+	int err = s->transport->run(w);
+
+	if (err)
+		log_err("worker %u ends: %s", w->nr, strerror(-err));
+	if (atomic_fetch_sub(&s->running, 1) == 1)
+		kill(getpid(), SESSION_GONE_SIGNAL);
+	return NULL;
+}
+
+/* Leave a worker the stop signal and those it causes itself. */
+static void worker_mask(sigset_t *set)
+{
+	static const int open[] = {
+		STOP_SIGNAL, SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTRAP,
+	};
+
+	sigfillset(set);
+	for (size_t i = 0; i < ARRAY_SIZE(open); i++)
+		sigdelset(set, open[i]);
+}
+
+int session_start(struct session *s)
+{
+	struct sigaction sa = { .sa_handler = on_stop };
+	sigset_t mask, old;
+	int err = 0;
+
+	sigaction(STOP_SIGNAL, &sa, NULL);	/* no SA_RESTART */
+	worker_mask(&mask);
+	pthread_sigmask(SIG_SETMASK, &mask, &old);
+	for (unsigned i = 0; i < s->nr_workers && !err; i++) {
+		struct worker *w = &s->workers[i];
+
+		w->s = s;
+		w->nr = i;
+		atomic_fetch_add(&s->running, 1);
+		err = -pthread_create(&w->tid, NULL, worker_main, w);
+		w->started = !err;
+		if (err)
+			atomic_fetch_sub(&s->running, 1);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		log_err("cannot start %u threads: %s", s->nr_workers,
+			strerror(-err));
+		session_stop(s);
+	}
+	return err;
+}
+
+int session_stop(struct session *s)
+{
+	atomic_store(&s->stop, true);
+	for (int i = 0; i < STOP_TRIES && session_serves(s); i++) {
+		for (unsigned n = 0; n < s->nr_workers; n++)
+			if (s->workers[n].started)
+				pthread_kill(s->workers[n].tid, STOP_SIGNAL);
+		usleep(5000);
+	}
+	if (session_serves(s))
+		return -ETIMEDOUT;
+	for (unsigned n = 0; n < s->nr_workers; n++)
+		if (s->workers[n].started)
+			pthread_join(s->workers[n].tid, NULL);
+	free(s->workers);
+	s->workers = NULL;
+	s->nr_workers = 0;
+	return 0;
+}
+
+bool session_is_dead(const struct session *s)
+{
+	struct pollfd p = { .fd = s->fd };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}

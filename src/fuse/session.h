@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session.h - one mount: what was negotiated, and the threads that serve it
+ *
+ * Life: session_handshake() answers INIT on the calling thread, then
+ * session_start() starts the workers. They leave by themselves when the
+ * kernel ends the connection (umount, abort); session_stop() makes them
+ * leave. When the last has gone, SESSION_GONE_SIGNAL is sent to the process,
+ * for whoever waits for signals.
+ */
+#ifndef FUSE_SESSION_H
+#define FUSE_SESSION_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fuse/options.h"
+
+#define SESSION_GONE_SIGNAL	SIGUSR2
+
+/* One WRITE at most; with the buffers' slack it bounds every request. */
+#define MAX_WRITE		(1u << 20)
+#define MAX_PAGES		(MAX_WRITE / 4096)
+
+struct session;
+struct transport;
+
+struct worker {
+	struct session *s;
+	pthread_t tid;
+	unsigned nr;
+	bool started;
+};
+
+struct session {
+	struct fs *fs;			/* (c) */
+	const struct options *opt;	/* (c) */
+	int fd;				/* (c) /dev/fuse of this mount */
+	const struct transport *transport;	/* (c) */
+
+	/* settled by INIT, (c) from then on */
+	uint32_t minor;
+	uint64_t flags;			/* offered and wanted */
+	bool direct;			/* direct files can be mapped */
+	bool no_opendir;		/* OPENDIR is not needed */
+	bool read_map;			/* READ answers from the mapping */
+
+	_Atomic uint64_t open_files;	/* OPEN and CREATE without RELEASE */
+	_Atomic unsigned running;	/* workers */
+	_Atomic bool stop;
+	struct worker *workers;
+	unsigned nr_workers;
+};					/* (c) constant while serving */
+
+/* fd: a mounted /dev/fuse. */
+int session_init(struct session *s, struct fs *fs, const struct options *opt,
+		 int fd);
+/*
+ * Answer INIT. -EPROTO: the kernel is too old (said so); -ENODEV: unmounted
+ * meanwhile; or what read(2) said.
+ */
+int session_handshake(struct session *s);
+/* Start the workers. Signals but the synchronous ones stay with the caller. */
+int session_start(struct session *s);
+/*
+ * Make the workers leave and wait for them, up to ten seconds. -ETIMEDOUT:
+ * some are stuck; nothing of the session may be freed then.
+ */
+int session_stop(struct session *s);
+/* The connection is gone (umount or abort), whatever the workers do. */
+bool session_is_dead(const struct session *s);
+
+static inline bool session_serves(struct session *s)
+{
+	return atomic_load(&s->running) != 0;
+}
+
+static inline bool session_stops(struct session *s)
+{
+	return atomic_load_explicit(&s->stop, memory_order_relaxed);
+}
+
+#endif

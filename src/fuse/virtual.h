@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * virtual.h - attributes that exist only while mounted
+ */
+#ifndef FUSE_VIRTUAL_H
+#define FUSE_VIRTUAL_H
+
+#define VIRTUAL_RO	"system.pmemfs.ro"	/* "1": pool opened read-only */
+
+#endif
