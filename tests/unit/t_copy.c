@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_copy.c - both routes put the right bytes in place and leave them flushed
+ */
+#include "copy/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "support/check_main.h"
+#include "support/pm_mem.h"
+#include "support/pm_record.h"
+
+#define SIZE	(1u << 20)
+
+static struct pm_mem mem;
+static struct pm_rec *rec;
+static struct pm *pm;
+static uint8_t src[65536], *image;
+
+static void start(void)
+{
+	struct pm_config cfg = { .backend = &pm_backend_record, .granularity = -1 };
+
+	mem = (struct pm_mem){ .size = SIZE };
+	rec = rec_new(&pm_backend_mem, &mem);
+	cfg.backend_arg = rec;
+	ck_assert_int_eq(pm_open(&pm, "-", &cfg), 0);
+	image = pm_mem_map(SIZE);
+	for (size_t i = 0; i < sizeof(src); i++)
+		src[i] = (uint8_t)(i * 7 + i / 256 + 1);
+}
+
+static void stop(void)
+{
+	pm_close(pm);
+	rec_free(rec);
+	pm_mem_free(&mem);
+	pm_mem_unmap(image, SIZE);
+}
+
+static void make_pipe(int fd[2], size_t fill)
+{
+	ck_assert_int_eq(pipe(fd), 0);
+	ck_assert_int_eq(fcntl(fd[0], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(write(fd[1], src, fill), (ssize_t)fill);
+}
+
+/* One fence makes what copy_in left durable, to the byte. */
+static void expect_durable(uint64_t off, const uint8_t *want, size_t len)
+{
+	ck_assert_uint_eq(rec_uncovered(rec, NULL), 0);
+	ck_assert_int_eq(pm_fence(pm), 0);
+	rec_image(rec, rec_now(rec), REC_NONE, 0, image);
+	ck_assert(!memcmp(image + off, want, len));
+	ck_assert(off == 0 || image[off - 1] == 0);
+	ck_assert_uint_eq(image[off + len], 0);
+}
+
+START_TEST(memory_route)
+{
+	static const size_t lens[] = { 1, 7, 63, 64, 65, 4096, 12345 };
+	struct copy_stats before, after;
+
+	copy_get_stats(&before);
+	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
+		struct payload p = payload_mem(src, sizeof(src));
+
+		start();
+		ck_assert_int_eq(copy_in(pm, 4096 + i, &p, lens[i]), 0);
+		ck_assert_uint_eq(p.len, sizeof(src) - lens[i]);
+		ck_assert_ptr_eq(p.mem, src + lens[i]);
+		expect_durable(4096 + i, src, lens[i]);
+		stop();
+	}
+	copy_get_stats(&after);
+	ck_assert_uint_eq(after.nocache_bytes - before.nocache_bytes,
+			  1 + 7 + 63 + 64 + 65 + 4096 + 12345);
+}
+END_TEST
+
+START_TEST(pipe_route)
+{
+	struct payload p;
+	int fd[2];
+
+	start();
+	make_pipe(fd, sizeof(src));
+	p = payload_pipe(fd[0], sizeof(src));
+	ck_assert_int_eq(copy_in(pm, 100, &p, 5000), 0);
+	expect_durable(100, src, 5000);
+	ck_assert_int_eq(copy_in(pm, 8192, &p, sizeof(src) - 5000), 0);
+	expect_durable(8192, src + 5000, sizeof(src) - 5000);
+	ck_assert_uint_eq(p.len, 0);
+	close(fd[0]);
+	close(fd[1]);
+	stop();
+}
+END_TEST
+
+START_TEST(pipe_that_runs_dry_is_an_error)
+{
+	struct payload p;
+	int fd[2];
+
+	start();
+	make_pipe(fd, 1000);
+	p = payload_pipe(fd[0], 5000);
+	ck_assert_int_eq(copy_in(pm, 0, &p, 5000), -EIO);	/* would block */
+	ck_assert_uint_eq(rec_uncovered(rec, NULL), 0);
+	close(fd[1]);
+	ck_assert_int_eq(copy_in(pm, 0, &p, 10), -EIO);		/* end */
+	close(fd[0]);
+	ck_assert_int_eq(copy_in(pm, 0, &p, 10), -EIO);		/* no pipe */
+	stop();
+}
+END_TEST
+
+START_TEST(zeros)
+{
+	static const uint8_t none[5000];
+	struct payload p = payload_mem(src, sizeof(src));
+
+	start();
+	ck_assert_int_eq(copy_in(pm, 4096, &p, 8192), 0);
+	copy_zero(pm, 4100, 5000);
+	copy_zero(pm, 4100, 0);
+	pm_fence(pm);
+	rec_image(rec, rec_now(rec), REC_NONE, 0, image);
+	ck_assert(!memcmp(image + 4096, src, 4));
+	ck_assert(!memcmp(image + 4100, none, 5000));
+	ck_assert(!memcmp(image + 9100, src + 5004, 8192 - 5004));
+	stop();
+}
+END_TEST
+
+CHECK_MAIN("copy", memory_route, pipe_route, pipe_that_runs_dry_is_an_error, zeros)

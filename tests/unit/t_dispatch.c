@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_dispatch.c - whatever a request looks like, it gets one sound answer
+ *
+ * Requests are made by hand and answered into memory, on a pool in memory.
+ * The fuzz at the end throws well-formed and broken ones at the daemon's
+ * handlers: no crash, one answer each, lengths and error codes that the
+ * kernel would accept.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "fuse/ops.h"
+#include "fuse/session.h"
+#include "fuse/transport.h"
+#include "support/check_main.h"
+#include "support/pool.h"
+
+static union { uint64_t align; uint8_t b[1 << 17]; } in;
+static uint8_t out[OUT_SIZE];
+static struct {
+	unsigned nr;			/* answers to the last request */
+	struct fuse_out_header h;
+	uint8_t body[OUT_SIZE + 4096];
+	size_t len;
+	int fail;			/* what send() shall return */
+} got;
+
+static int send_to_memory(struct request *rq, const struct iovec *iov, unsigned nr)
+{
+	got.nr++;
+	got.len = 0;
+	memcpy(&got.h, iov[0].iov_base, sizeof(got.h));
+	for (unsigned i = 1; i < nr; i++) {
+		memcpy(got.body + got.len, iov[i].iov_base, iov[i].iov_len);
+		got.len += iov[i].iov_len;
+	}
+	ck_assert_uint_eq(got.h.len, sizeof(got.h) + got.len);
+	ck_assert_uint_eq(got.h.unique, rq->h->unique);
+	ck_assert_int_le(got.h.error, 0);
+	ck_assert_int_gt(got.h.error, -512);
+	return got.fail;
+}
+
+static const struct transport to_memory = {
+	.name = "memory", .send = send_to_memory,
+};
+
+static struct options opt;
+static struct session s;
+
+static struct pool pool;
+
+static void begin(void)
+{
+	pool_make(&pool, 32 << 20);
+	memset(&s, 0, sizeof(s));
+	s.fs = pool.fs;
+	s.opt = &opt;
+	s.fd = -1;
+	s.direct = true;
+	s.read_map = true;
+	s.transport = &to_memory;
+}
+
+/* Lengths as they come, right or wrong; answers are counted. */
+static void ask_raw(size_t have)
+{
+	struct request rq = {
+		.s = &s, .tr = &to_memory, .out = out, .ctx.fs = s.fs,
+	};
+
+	got.nr = 0;
+	if (request_lay(&rq, in.b, have, have, -1) == 0)
+		dispatch(&rq);
+}
+
+static int ask(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len,
+	       const void *rest, size_t rest_len)
+{
+	struct fuse_in_header h = {
+		.len = (uint32_t)(sizeof(h) + arg_len + rest_len),
+		.opcode = opcode, .unique = 7, .nodeid = nodeid,
+	};
+
+	memcpy(in.b, &h, sizeof(h));
+	if (arg_len)
+		memcpy(in.b + sizeof(h), arg, arg_len);
+	if (rest_len)
+		memcpy(in.b + sizeof(h) + arg_len, rest, rest_len);
+	ask_raw(h.len);
+	return got.nr ? got.h.error : 1;
+}
+
+static uint64_t entry_node(void)
+{
+	struct fuse_entry_out e;
+
+	memcpy(&e, got.body, sizeof(e));
+	return e.nodeid;
+}
+
+static uint64_t create(const char *name)
+{
+	struct fuse_create_in c = { .mode = S_IFREG | 0644 };
+
+	ck_assert_int_eq(ask(FUSE_CREATE, 1, &c, sizeof(c), name, strlen(name) + 1), 0);
+	ck_assert_uint_eq(got.len, sizeof(struct fuse_entry_out) +
+			  sizeof(struct fuse_open_out));
+	return entry_node();
+}
+
+START_TEST(write_then_read)
+{
+	struct fuse_write_in w = { .offset = 5, .size = 3 };
+	struct fuse_read_in r = { .offset = 0, .size = 4096 };
+	uint64_t n;
+
+	begin();
+	n = create("f");
+	ck_assert_uint_eq(s.open_files, 1);
+	ck_assert_int_eq(ask(FUSE_WRITE, n, &w, sizeof(w), "abc", 3), 0);
+	ck_assert_int_eq(ask(FUSE_WRITE, n, &w, sizeof(w), "abcd", 4), -EINVAL);
+	for (int map = 0; map < 2; map++) {
+		s.read_map = map;
+		ck_assert_int_eq(ask(FUSE_READ, n, &r, sizeof(r), NULL, 0), 0);
+		ck_assert_uint_eq(got.len, 8);
+		ck_assert_mem_eq(got.body, "\0\0\0\0\0abc", 8);
+	}
+	pool_end(&pool);
+}
+END_TEST
+
+/* A name that is not there is worth remembering; "." and ".." are not. */
+START_TEST(negative_entries)
+{
+	begin();
+	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, "none", 5), 0);
+	ck_assert_uint_eq(entry_node(), 0);
+	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, "..", 3), 0);
+	ck_assert_uint_eq(entry_node(), 1);
+	pool_end(&pool);
+}
+END_TEST
+
+START_TEST(strings_must_end)
+{
+	struct fuse_mkdir_in d = { .mode = 0755 };
+	struct fuse_rename2_in r = { .newdir = 1 };
+	static char longer[300];
+
+	begin();
+	memset(longer, 'x', sizeof(longer) - 1);
+	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, "none", 4), -EINVAL);
+	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, "", 1), -EINVAL);
+	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, NULL, 0), -EINVAL);
+	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, "a\0b", 4), -EINVAL);
+	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, longer, 300), -ENAMETOOLONG);
+	ck_assert_int_eq(ask(FUSE_MKDIR, 1, &d, sizeof(d), "a/b", 4), -EINVAL);
+	ck_assert_int_eq(ask(FUSE_MKDIR, 1, &d, 4, NULL, 0), -EINVAL);
+	ck_assert_int_eq(ask(FUSE_RENAME2, 1, &r, sizeof(r), "a", 2), -EINVAL);
+	ck_assert_int_eq(ask(FUSE_SYMLINK, 1, NULL, 0, "a\0b", 4), 0);
+	ck_assert_int_eq(ask(FUSE_SYMLINK, 1, NULL, 0, "c", 2), -EINVAL);
+	pool_end(&pool);
+}
+END_TEST
+
+/* The header's own length, and extensions, must fit what was read. */
+START_TEST(lengths_must_fit)
+{
+	struct fuse_in_header *h = (void *)in.b;
+
+	begin();
+	ask(FUSE_STATFS, 1, NULL, 0, NULL, 0);
+	ck_assert_int_eq(got.h.error, 0);
+	h->len = 41;
+	ask_raw(40);
+	ck_assert_int_eq(got.h.error, -EINVAL);
+	h->len = 40;
+	h->total_extlen = 1;
+	ask_raw(40);
+	ck_assert_int_eq(got.h.error, -EINVAL);
+	ask_raw(39);
+	ck_assert_uint_eq(got.nr, 0);
+	pool_end(&pool);
+}
+END_TEST
+
+/* Unimplemented on purpose; the kernel copes, and asks no more. */
+START_TEST(not_here)
+{
+	static const uint32_t op[] = {
+		FUSE_FSYNC, FUSE_FSYNCDIR, FUSE_FLUSH, FUSE_GETLK, FUSE_SETLK,
+		FUSE_SETLKW, FUSE_COPY_FILE_RANGE, FUSE_INTERRUPT, 7, 4096,
+	};
+	begin();
+	for (size_t i = 0; i < ARRAY_SIZE(op); i++)
+		ck_assert_int_eq(ask(op[i], 1, &(uint64_t){ 0 }, 8, NULL, 0), -ENOSYS);
+	pool_end(&pool);
+}
+END_TEST
+
+static unsigned count_entries(bool plus, bool *has_dot_node)
+{
+	size_t head = plus ? sizeof(struct fuse_entry_out) : 0;
+	unsigned nr = 0;
+
+	for (size_t at = 0; at < got.len; nr++) {
+		const struct fuse_entry_out *e = (void *)(got.body + at);
+		const struct fuse_dirent *d = (void *)(got.body + at + head);
+
+		ck_assert_uint_le(at + head + FUSE_DIRENT_HEAD + d->namelen, got.len);
+		if (plus && d->name[0] == '.' && e->nodeid)
+			*has_dot_node = true;
+		at += head + align_up(FUSE_DIRENT_HEAD + d->namelen, 8);
+		ck_assert_uint_le(at, got.len);
+	}
+	return nr;
+}
+
+START_TEST(listing)
+{
+	struct fuse_read_in r = { .size = 4096 };
+	bool dot_node = false;
+
+	begin();
+	create("one");
+	create("two");
+	ck_assert_int_eq(ask(FUSE_READDIR, 1, &r, sizeof(r), NULL, 0), 0);
+	ck_assert_uint_eq(count_entries(false, &dot_node), 4);
+	ck_assert_int_eq(ask(FUSE_READDIRPLUS, 1, &r, sizeof(r), NULL, 0), 0);
+	ck_assert_uint_eq(count_entries(true, &dot_node), 4);
+	ck_assert(!dot_node);
+	r.size = 3 * 160;		/* two whole ones and not the third */
+	ck_assert_int_eq(ask(FUSE_READDIRPLUS, 1, &r, sizeof(r), NULL, 0), 0);
+	ck_assert_uint_le(got.len, r.size);
+	r.size = 8;
+	ck_assert_int_eq(ask(FUSE_READDIR, 1, &r, sizeof(r), NULL, 0), -EINVAL);
+	pool_end(&pool);
+}
+END_TEST
+
+/* An answer that does not arrive takes back what it handed out. */
+START_TEST(lost_answers)
+{
+	struct fuse_create_in c = { .mode = 0644 };
+
+	begin();
+	got.fail = -ENOENT;
+	ask(FUSE_CREATE, 1, &c, sizeof(c), "f", 2);
+	ck_assert_uint_eq(s.open_files, 0);
+	got.fail = 0;
+	ck_assert_int_eq(ask(FUSE_UNLINK, 1, NULL, 0, "f", 2), 0);
+	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, "f", 2), 0);
+	ck_assert_uint_eq(entry_node(), 0);
+	pool_end(&pool);			/* which finds no orphan */
+}
+END_TEST
+
+static uint64_t random64(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+START_TEST(fuzz)
+{
+	uint64_t seed = 88172645463325252ull;
+
+	begin();
+	log_set_level(LOG_LVL_ERR);
+	create("f");
+	for (unsigned i = 0; i < 60000; i++) {
+		struct fuse_in_header *h = (void *)in.b;
+		size_t len = 40 + random64(&seed) % 200;
+		bool silent;
+
+		for (size_t at = 0; at < len; at += 8) {
+			uint64_t v = random64(&seed);
+
+			if (v & 1)	/* small numbers and letters get further */
+				v = (v >> 8) % 3 ? v >> 60 : 0x61006200630064;
+			memcpy(in.b + at, &v, 8);
+		}
+		h->opcode = (uint32_t)(random64(&seed) % (FUSE_OPCODES + 2));
+		if (h->opcode == FUSE_RELEASE)
+			continue;	/* the kernel keeps its books */
+		h->len = (uint32_t)len;
+		h->nodeid = random64(&seed) % 4 ? random64(&seed) % 4 : h->nodeid;
+		h->total_extlen = random64(&seed) % 8 ? 0 : 3;
+		ask_raw(len);
+		silent = h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET ||
+			 h->opcode == FUSE_NOTIFY_REPLY;
+		ck_assert_uint_eq(got.nr, silent ? 0 : 1);
+	}
+	pool_end(&pool);
+}
+END_TEST
+
+CHECK_MAIN("dispatch", write_then_read, negative_entries, strings_must_end,
+	   lengths_must_fit, not_here, listing, lost_answers, fuzz)
