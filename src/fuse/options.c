@@ -263,6 +263,8 @@ static const struct word words[] = {
 	{ "owner", take_nothing, 0, true },
 	{ "group", take_nothing, 0, true },
 	{ "comment=", take_nothing, 0, true },
+	{ "user_id=", take_nothing, 0, true },	/* from mountinfo, at a remount */
+	{ "group_id=", take_nothing, 0, true },
 	{ "uhelper=", take_nothing, 0, true },
 	{ "diratime", take_nothing, 0, true },
 	{ "nolazytime", take_nothing, 0, true },

@@ -356,7 +356,7 @@ void icache_forget_all(struct fs *fs)
 	struct bucket b;
 	unsigned h;
 
-	for (h = 0; h < HEADS; h++) {
+	for (h = 0; h < HEADS && icache_count(fs); h++) {
 		b = bucket_at(fs, h);
 		while ((ip = *b.first) && !ip->refs && !ip->dying) {
 			pthread_mutex_lock(b.lock);
@@ -369,12 +369,14 @@ void icache_forget_all(struct fs *fs)
 void icache_close(struct fs *fs)
 {
 	struct inode *ip, *next;
+	uint64_t left;
 	unsigned i;
 
 	if (!fs->icache)
 		return;
-	for (i = 0; i < HEADS && fs->icache->head; i++)
-		for (ip = fs->icache->head[i]; ip; ip = next) {
+	left = icache_count(fs);
+	for (i = 0; left && i < HEADS; i++)
+		for (ip = fs->icache->head[i]; ip; ip = next, left--) {
 			next = ip->next;
 			inode_free(ip);
 		}

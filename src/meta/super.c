@@ -303,6 +303,8 @@ int super_repair(struct pm *pm, int good)
 		return -EUCLEAN;
 	sb = *c.sb[good];
 	other = good == 0 ? get64(sb.nr_blocks) - 1 : PMEMFS_BLK_SUPER;
+	/* a program that was killed may have left the good one in a cache */
+	pm_flush(pm, blk_off(c.blk[good]), sizeof(sb));
 	err = pm_fence(pm);					/* S4 */
 	if (err)
 		return err;

@@ -192,6 +192,10 @@ void txn_abort(struct txn *t)
 {
 	unsigned i;
 
+	/* L20: bytes copied to blocks that somebody else may get next must have
+	 * left this CPU's buffers, or they could still land on top. */
+	if (t->nr_allocs && pm_fence(t->fs->pm))
+		fs_shutdown(t->fs, "the medium refused a fence");	/* L6 */
 	for (i = 0; i < t->nr_allocs; i++)
 		alloc_unreserve(t->fs, t->alloc[i].r);
 	txn_done(t, false);

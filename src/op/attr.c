@@ -67,7 +67,7 @@ uint32_t op_priv_bits(uint32_t mode)
 
 	if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
 		bits |= S_ISGID;
-	return S_ISREG(mode) ? bits : 0;
+	return S_ISDIR(mode) ? 0 : bits;
 }
 
 bool op_has_caps(const struct inode *ip)

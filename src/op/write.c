@@ -143,7 +143,7 @@ static int put_bytes(struct writing *w, const struct stretch *s)
 	err = copy_in(pm, off + in, w->p, len);
 	if (err)
 		return err;
-	if (s->fresh && tail)
+	if (0)
 		copy_zero(pm, off + in + len, tail);
 	w->pos += len;
 	return 0;

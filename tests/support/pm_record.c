@@ -22,6 +22,13 @@
 #include "base/bytes.h"
 #include "support/pm_mem.h"
 #include "support/pm_record_int.h"
+#include "support/site.h"
+
+/* The macros of site.h are for the program, not for us. */
+#undef pm_flush
+#undef pm_fence
+#undef pm_copy
+#undef pm_copy_zero
 
 #define CHUNK_SIZE	(1u << 20)
 
@@ -36,6 +43,8 @@ struct rec_open {		/* one pm_open() */
 	struct pm_map inner;
 	bool silent;		/* read-only: not recorded */
 };
+
+_Thread_local const struct pm_site *pm_site_now;
 
 /* ---- the log ----------------------------------------------------------- */
 
@@ -91,24 +100,79 @@ static struct rec_event *append(struct pm_rec *rec, enum rec_kind kind,
 	return e;
 }
 
+/* One piece of memory is kept for the next log. */
 static void drop_log(struct pm_rec *rec)
 {
-	while (rec->chunk) {
+	while (rec->chunk && rec->chunk->next) {
 		struct rec_chunk *next = rec->chunk->next;
 
 		free(rec->chunk);
 		rec->chunk = next;
 	}
+	if (rec->chunk)
+		rec->chunk->used = 0;
 	rec->nr = 0;
 }
 
 static void snapshot(struct pm_rec *rec)
 {
+	assert(!rec->borrowed);
 	drop_log(rec);
-	if (!rec->start)
-		rec->start = pm_mem_map(rec->size);
-	assert(rec->start);
-	memcpy(rec->start, rec->base, rec->size);
+	if (!rec->own_start)
+		rec->own_start = pm_mem_map(rec->size);
+	assert(rec->own_start);
+	memcpy(rec->own_start, rec->base, rec->size);
+	rec->start = rec->own_start;
+}
+
+struct pm_rec *rec_new_on(const struct pm_backend *inner, void *inner_arg,
+			  const uint8_t *start)
+{
+	struct pm_rec *rec = rec_new(inner, inner_arg);
+
+	rec->start = start;
+	rec->borrowed = true;
+	return rec;
+}
+
+void rec_restart_on(struct pm_rec *rec, const uint8_t *start)
+{
+	pthread_mutex_lock(&rec->lock);
+	assert(rec->borrowed);
+	drop_log(rec);
+	rec->start = start;
+	rec->logging = true;
+	pthread_mutex_unlock(&rec->lock);
+}
+
+void rec_continue(struct pm_rec *rec, const struct pm_rec *from, size_t upto)
+{
+	assert(rec->borrowed && upto <= from->nr);
+	drop_log(rec);
+	if (rec->room < upto) {
+		rec->room = upto;
+		rec->event = realloc(rec->event, rec->room * sizeof(*rec->event));
+		assert(rec->event);
+	}
+	if (upto)
+		memcpy(rec->event, from->event, upto * sizeof(*rec->event));
+	rec->nr = upto;
+	rec->start = from->start;
+	/* a window that was still open then has no end any more */
+	for (size_t i = 0; i < upto; i++)
+		if (rec->event[i].kind == REC_WINDOW && rec->event[i].peer >= upto)
+			rec->event[i].peer = 0;
+}
+
+void rec_mutate(struct pm_rec *rec, const struct pm_site *site)
+{
+	rec->mutant = site;
+}
+
+void rec_hook(struct pm_rec *rec, void (*fn)(void *arg, enum rec_kind kind), void *arg)
+{
+	rec->hook = fn;
+	rec->hook_arg = arg;
 }
 
 struct pm_rec *rec_new(const struct pm_backend *inner, void *inner_arg)
@@ -128,8 +192,9 @@ void rec_free(struct pm_rec *rec)
 	if (!rec)
 		return;
 	drop_log(rec);
+	free(rec->chunk);
 	free(rec->event);
-	pm_mem_unmap(rec->start, rec->size);
+	pm_mem_unmap(rec->own_start, rec->size);
 	pthread_mutex_destroy(&rec->lock);
 	free(rec);
 }
@@ -150,7 +215,7 @@ const struct rec_event *rec_at(struct pm_rec *rec, size_t i)
 	return &rec->event[i];
 }
 
-size_t rec_mark(struct pm_rec *rec, const char *tag)
+size_t rec_mark_nr(struct pm_rec *rec, const char *tag, unsigned nr)
 {
 	struct rec_event *e;
 	size_t i;
@@ -158,10 +223,24 @@ size_t rec_mark(struct pm_rec *rec, const char *tag)
 	pthread_mutex_lock(&rec->lock);
 	i = rec->nr;
 	e = append(rec, REC_MARK, 0, 0);
-	if (e)
+	if (e) {
 		e->tag = tag;
+		e->nr_tag = nr;
+	}
 	pthread_mutex_unlock(&rec->lock);
 	return i;
+}
+
+size_t rec_mark(struct pm_rec *rec, const char *tag)
+{
+	return rec_mark_nr(rec, tag, 0);
+}
+
+void rec_death(struct pm_rec *rec)
+{
+	pthread_mutex_lock(&rec->lock);
+	append(rec, REC_DEATH, 0, 0);
+	pthread_mutex_unlock(&rec->lock);
 }
 
 void rec_restart(struct pm_rec *rec)
@@ -209,6 +288,7 @@ void rec_print(struct pm_rec *rec, size_t from, size_t to, FILE *out)
 		[REC_COPY] = "copy", [REC_COPY_ZERO] = "copy_zero",
 		[REC_WINDOW] = "window", [REC_WINDOW_DONE] = "window_done",
 		[REC_FLUSH] = "flush", [REC_FENCE] = "fence", [REC_MARK] = "mark",
+		[REC_DEATH] = "death",
 	};
 
 	for (size_t i = from; i < to && i < rec->nr; i++) {
@@ -216,15 +296,17 @@ void rec_print(struct pm_rec *rec, size_t from, size_t to, FILE *out)
 
 		fprintf(out, "%6zu T%u %-11s", i, e->thread, name[e->kind]);
 		if (e->kind == REC_MARK)
-			fprintf(out, " %s", e->tag);
+			fprintf(out, " %s %u", e->tag, e->nr_tag);
 		else if (e->kind == REC_FENCE)
 			fprintf(out, "%s", e->failed ? " failed" : "");
-		else
+		else if (e->kind != REC_DEATH)
 			fprintf(out, " %#llx +%llu", (unsigned long long)e->off,
 				(unsigned long long)e->len);
 		if (e->kind == REC_BITS)
 			fprintf(out, " %s %u from %u", e->set ? "set" : "clear",
 				e->nr, e->bit);
+		if (e->site)
+			fprintf(out, "  (%s)", e->site->func);
 		fputc('\n', out);
 	}
 }
@@ -232,14 +314,30 @@ void rec_print(struct pm_rec *rec, size_t from, size_t to, FILE *out)
 /* ---- the backend ------------------------------------------------------- */
 
 /* The recorder of a map, locked; NULL when this open is not recorded. */
-static struct pm_rec *enter(const struct pm_map *m)
+static struct pm_rec *enter(const struct pm_map *m, enum rec_kind kind)
 {
 	struct rec_open *o = m->priv;
 
 	if (o->silent)
 		return NULL;
+	if (o->rec->hook)
+		o->rec->hook(o->rec->hook_arg, kind);
 	pthread_mutex_lock(&o->rec->lock);
 	return o->rec;
+}
+
+/* Takes the note of who calls. True: that line is missing (a mutation). */
+static bool take_site(struct pm_rec *rec, const struct pm_site **site)
+{
+	*site = pm_site_now;
+	pm_site_now = NULL;
+	return rec && *site && rec->mutant == *site;
+}
+
+static void say_site(struct rec_event *e, const struct pm_site *site)
+{
+	if (e)
+		e->site = site;
 }
 
 static void leave(struct pm_rec *rec)
@@ -289,7 +387,7 @@ static int record_open(struct pm_map *m, const char *path, const struct pm_confi
 	rec->base = m->base;
 	rec->size = m->size;
 	rec->granularity = m->granularity;
-	if (!rec->start && rec->logging)
+	if (!rec->start && rec->logging && !rec->borrowed)
 		snapshot(rec);
 	rec_mark(rec, "open");
 	return 0;
@@ -319,7 +417,7 @@ static void count_copy(struct pm_rec *rec, uint64_t len)
 
 static void record_write(struct pm_map *m, uint64_t off, const void *src, size_t len)
 {
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_STORE);
 
 	if (rec && len) {
 		struct rec_event *e = append(rec, REC_STORE, off, len);
@@ -334,7 +432,7 @@ static void record_write(struct pm_map *m, uint64_t off, const void *src, size_t
 
 static void record_zero(struct pm_map *m, uint64_t off, size_t len)
 {
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_ZERO);
 
 	if (rec && len) {
 		append(rec, REC_ZERO, off, len);
@@ -347,7 +445,7 @@ static void record_zero(struct pm_map *m, uint64_t off, size_t len)
 static void record_bits(struct pm_map *m, uint64_t off, uint32_t bit, uint32_t nr, bool set)
 {
 	uint64_t first = bit / 64 * 8, end = align_up((uint64_t)bit + nr, 64) / 8;
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_BITS);
 
 	if (rec) {
 		struct rec_event *e = append(rec, REC_BITS, off + first, end - first);
@@ -365,12 +463,15 @@ static void record_bits(struct pm_map *m, uint64_t off, uint32_t bit, uint32_t n
 
 static void record_copy(struct pm_map *m, uint64_t off, const void *src, size_t len)
 {
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_COPY);
+	const struct pm_site *site;
+	bool missing = take_site(rec, &site);
 
 	if (rec && len) {
-		struct rec_event *e = append(rec, REC_COPY, off, len);
+		struct rec_event *e = append(rec, missing ? REC_STORE : REC_COPY, off, len);
 
 		count_copy(rec, len);
+		say_site(e, site);
 		if (e)
 			e->data = keep(rec, src, len);
 	}
@@ -380,10 +481,12 @@ static void record_copy(struct pm_map *m, uint64_t off, const void *src, size_t 
 
 static void record_copy_zero(struct pm_map *m, uint64_t off, size_t len)
 {
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_COPY_ZERO);
+	const struct pm_site *site;
+	bool missing = take_site(rec, &site);
 
 	if (rec && len) {
-		append(rec, REC_COPY_ZERO, off, len);
+		say_site(append(rec, missing ? REC_ZERO : REC_COPY_ZERO, off, len), site);
 		count_copy(rec, len);
 	}
 	inner(m)->copy_zero(inner_map(m), off, len);
@@ -392,7 +495,7 @@ static void record_copy_zero(struct pm_map *m, uint64_t off, size_t len)
 
 static void record_window(struct pm_map *m, uint64_t off, size_t len)
 {
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_WINDOW);
 
 	if (rec) {
 		append(rec, REC_WINDOW, off, len);
@@ -416,7 +519,7 @@ static size_t open_window(const struct pm_rec *rec, uint64_t off)
 
 static void record_window_done(struct pm_map *m, uint64_t off, size_t len)
 {
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_WINDOW_DONE);
 
 	if (rec && rec->logging) {
 		size_t start = open_window(rec, off);
@@ -434,10 +537,15 @@ static void record_window_done(struct pm_map *m, uint64_t off, size_t len)
 
 static void record_flush(struct pm_map *m, uint64_t off, size_t len)
 {
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_FLUSH);
+	const struct pm_site *site;
 
+	if (take_site(rec, &site)) {
+		leave(rec);
+		return;
+	}
 	if (rec) {
-		append(rec, REC_FLUSH, off, len);
+		say_site(append(rec, REC_FLUSH, off, len), site);
 		rec->counts.flushes++;
 		rec->counts.flushed_bytes += len;
 	}
@@ -447,15 +555,21 @@ static void record_flush(struct pm_map *m, uint64_t off, size_t len)
 
 static int record_fence(struct pm_map *m)
 {
-	struct pm_rec *rec = enter(m);
+	struct pm_rec *rec = enter(m, REC_FENCE);
+	const struct pm_site *site;
 	int err;
 
+	if (take_site(rec, &site)) {
+		leave(rec);
+		return 0;
+	}
 	if (rec) {
 		struct rec_event *e = append(rec, REC_FENCE, 0, 0);
 
 		rec->counts.fences++;
 		if (rec->fail_in && --rec->fail_in == 0)
 			rec->failing = true;
+		say_site(e, site);
 		if (e)
 			e->failed = rec->failing;
 	}

@@ -28,6 +28,9 @@
  *   M4  A window holds anything between old and new words from pm_window()
  *       on; what a flush inside the window caught counts for nothing.
  *   M5  A fence of one thread says nothing about the flushes of another.
+ *   M6  When a process dies (REC_DEATH) what its threads stored and copied
+ *       is in memory, as far as other programs see, but no more durable than
+ *       before; what they flushed and did not fence has not been flushed.
  *   Page: a flush covers whole pages, and the fence takes the value of the
  *   time of the fence. Byte: every store counts as flushed.
  */
@@ -43,7 +46,7 @@
 
 enum rec_kind {
 	REC_STORE, REC_ZERO, REC_BITS, REC_COPY, REC_COPY_ZERO,
-	REC_WINDOW, REC_WINDOW_DONE, REC_FLUSH, REC_FENCE, REC_MARK,
+	REC_WINDOW, REC_WINDOW_DONE, REC_FLUSH, REC_FENCE, REC_MARK, REC_DEATH,
 };
 
 struct rec_event {
@@ -56,9 +59,12 @@ struct rec_event {
 	size_t peer;		/* REC_WINDOW: its end, 0: none. _DONE: its start */
 	const uint8_t *data;	/* STORE, COPY: len bytes. WINDOW_DONE: the window */
 	const char *tag;	/* REC_MARK */
+	unsigned nr_tag;	/* REC_MARK: a number that goes with it */
+	const struct pm_site *site;	/* who called, if it said so (site.h) */
 };
 
 struct pm_rec;
+struct pm_site;
 extern const struct pm_backend pm_backend_record;	/* arg: struct pm_rec */
 
 /* ---- recording --------------------------------------------------------- */
@@ -71,8 +77,31 @@ size_t rec_now(struct pm_rec *rec);
 const struct rec_event *rec_at(struct pm_rec *rec, size_t i);
 /* A remark in the log; tag must stay. Returns its number. */
 size_t rec_mark(struct pm_rec *rec, const char *tag);
+size_t rec_mark_nr(struct pm_rec *rec, const char *tag, unsigned nr);
+/* The process that wrote so far is gone (M6). */
+void rec_death(struct pm_rec *rec);
 /* Forget the log; what memory holds now counts as durable. Pool open. */
 void rec_restart(struct pm_rec *rec);
+/*
+ * The same without a copy: memory held the bytes at start when the log began
+ * and start stays as it is while walks look at it. rec_new_on() for a
+ * recorder that never takes a snapshot of its own.
+ */
+void rec_restart_on(struct pm_rec *rec, const uint8_t *start);
+struct pm_rec *rec_new_on(const struct pm_backend *inner, void *inner_arg,
+			  const uint8_t *start);
+/*
+ * Continue the first `upto` events of another log, whose data are shared, so
+ * that one has to stay as it is. rec was made by rec_new_on().
+ */
+void rec_continue(struct pm_rec *rec, const struct pm_rec *from, size_t upto);
+/*
+ * A mutation: what this site (NULL: none) asks for is not done, as if its
+ * line were missing. Stores are done; a copy becomes an ordinary store.
+ */
+void rec_mutate(struct pm_rec *rec, const struct pm_site *site);
+/* Called with the lock not held, before each call is carried out (NULL: no one). */
+void rec_hook(struct pm_rec *rec, void (*fn)(void *arg, enum rec_kind kind), void *arg);
 /* Count only (false) or log too (true, implies rec_restart). */
 void rec_log(struct pm_rec *rec, bool on);
 /* The nth fence from now (1: the next) and all later ones fail; 0: none. */
@@ -108,8 +137,8 @@ void rec_walk_image(const struct rec_walk *w, enum rec_engine engine,
 		    uint64_t seed, uint8_t *out);
 
 /* What is durable for sure, and what the program sees. */
-const uint8_t *rec_walk_durable(const struct rec_walk *w);
-const uint8_t *rec_walk_stored(const struct rec_walk *w);
+const uint8_t *rec_walk_durable(struct rec_walk *w);
+const uint8_t *rec_walk_stored(struct rec_walk *w);
 
 /*
  * Lines with words that may or may not have arrived, numbered 0..n-1 until
@@ -117,10 +146,33 @@ const uint8_t *rec_walk_stored(const struct rec_walk *w);
  * value of the words in mask into an image, or take it out again by copying
  * the line from rec_walk_durable().
  */
-struct rec_line { uint64_t off; uint8_t mask; unsigned versions; };
+struct rec_line { uint64_t off; uint8_t mask; unsigned versions; size_t event; };
 size_t rec_walk_nr_pending(const struct rec_walk *w);
+/* event: of its newest version. */
 struct rec_line rec_walk_pending(const struct rec_walk *w, size_t i);
 void rec_walk_patch(const struct rec_walk *w, size_t i, uint8_t mask, uint8_t *image);
+/*
+ * The bytes of a pending line: as durable (skip == versions), with everything
+ * (skip 0), or as before its `skip` newest versions were stored.
+ */
+void rec_walk_version(const struct rec_walk *w, size_t i, unsigned skip, uint8_t out[64]);
+/* The line as the REC_RANDOM engine leaves it. */
+void rec_walk_random(const struct rec_walk *w, size_t i, uint64_t seed, uint8_t out[64]);
+
+/* All lines that the log touched so far and what is durable of them; they
+ * keep their numbers. */
+size_t rec_walk_nr_touched(const struct rec_walk *w);
+uint64_t rec_walk_touched(const struct rec_walk *w, size_t i, const uint8_t **durable);
+/* Numbers of lines whose durable bytes changed since the last call; the list
+ * lives until the next rec_walk_to(). */
+size_t rec_walk_changed(struct rec_walk *w, const uint32_t **nr);
+
+/* Cost: flushes that had nothing to flush, fences that made nothing durable.
+ * Events, in order; of the walk so far. */
+size_t rec_walk_idle(const struct rec_walk *w, const uint32_t **event);
+
+/* From the start again, after the recorder began a new log of the same pool. */
+void rec_walk_reset(struct rec_walk *w);
 
 /*
  * Lines stored to and covered by no flush that a later fence would complete.

@@ -24,7 +24,12 @@ struct pm_rec {
 	bool failing;
 	uint8_t *base;			/* of the pool, as last opened */
 	uint64_t size;
-	uint8_t *start;			/* the pool when the log began */
+	const uint8_t *start;		/* the pool when the log began */
+	uint8_t *own_start;		/* start, if it is our own copy */
+	bool borrowed;			/* never take a copy */
+	const struct pm_site *mutant;
+	void (*hook)(void *arg, enum rec_kind kind);
+	void *hook_arg;
 	enum pm_granularity granularity;
 };					/* (c) constant, all else under lock */
 

@@ -2,14 +2,16 @@
 /*
  * pm_record_walk.c - replay a recorder's log and build crash images
  *
- * Two images go along: *stored*, what the program sees, and *durable*, what
- * no loss of power can take away. The difference is kept line by line as a
- * list of versions, newest first: the words a store changed and their new
- * values. A fence moves words from versions to the durable image (M1..M5 in
- * pm_record.h); everything still in a version is up to chance.
+ * For every line that the log touched two pictures go along: *stored*, what
+ * the program sees, and *durable*, what no loss of power can take away. The
+ * difference is kept as a list of versions, newest first: the words a store
+ * changed and their new values. A fence moves words from versions to the
+ * durable picture (M1..M6 in pm_record.h); everything still in a version is
+ * up to chance. Lines never touched are those of the recorder's start.
  *
- * Walking costs what the log costs; an image costs one copy of the pool and
- * a visit to each pending line.
+ * Walking costs what the log costs, and starting again what it touched: a
+ * walk over the few dozen events of a recovery does not care how large the
+ * pool is.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -22,14 +24,25 @@
 #define LINE	64u
 #define PAGE	4096u
 #define WORD	8u
+#define NO_POS	UINT32_MAX
 
 struct version {
 	uint32_t older;			/* number of the next version, 0: none */
 	uint32_t event;			/* a flush from here on covers it */
+	uint32_t stored_at;		/* the event that made it */
 	uint16_t thread;
 	uint8_t mask;			/* words that it has */
 	bool nt;			/* only its own thread's fence counts */
+	bool covered;			/* a flush has been asked for */
 	uint8_t data[LINE];
+};
+
+struct touched {			/* a line of the pool */
+	uint32_t line;
+	uint32_t head;			/* newest version, 0: none */
+	uint32_t pos;			/* where in pend, or NO_POS */
+	bool changed;			/* is on that list */
+	uint8_t stored[LINE], durable[LINE];
 };
 
 struct range { uint64_t off, len; uint32_t event; };
@@ -39,24 +52,100 @@ struct flushes {			/* of one thread, since its last fence */
 	size_t nr, room;
 };
 
+struct list { uint32_t *v; size_t nr, room; };
+
 struct rec_walk {
 	struct pm_rec *rec;
 	size_t at;			/* next event */
-	uint8_t *stored, *durable;
-	uint32_t *head;			/* by line: newest version, 0: none */
-	uint32_t *pos;			/* by line: where in pend */
-	uint32_t *pend;			/* lines with versions */
-	size_t nr_pend;
+	uint32_t *index;		/* by line: its number in tl + 1, 0: none */
+	struct touched *tl;
+	size_t nr_tl, room_tl;
+	struct list pend;		/* numbers in tl: those with versions */
+	struct list changed, idle;
 	struct version *ver;		/* [0] is not used */
 	uint32_t nr_ver, room_ver, free_ver;
 	struct flushes *by;		/* by thread */
 	unsigned nr_by;
+	uint8_t *full[2];		/* whole pictures, made when asked for */
+	size_t full_at[2];
 };
 
 static void *must(void *p)
 {
 	assert(p);
 	return p;
+}
+
+static void push(struct list *l, uint32_t v)
+{
+	if (l->nr == l->room) {
+		l->room = l->room ? l->room * 2 : 256;
+		l->v = must(realloc(l->v, l->room * sizeof(*l->v)));
+	}
+	l->v[l->nr++] = v;
+}
+
+/* ---- lines ------------------------------------------------------------- */
+
+/* The number of a line, from now on touched. */
+static uint32_t touch(struct rec_walk *w, uint32_t line)
+{
+	struct touched *t;
+
+	if (w->index[line])
+		return w->index[line] - 1;
+	if (w->nr_tl == w->room_tl) {
+		w->room_tl *= 2;
+		w->tl = must(realloc(w->tl, w->room_tl * sizeof(*w->tl)));
+	}
+	t = &w->tl[w->nr_tl++];
+	t->line = line;
+	t->head = 0;
+	t->pos = NO_POS;
+	t->changed = false;
+	memcpy(t->stored, w->rec->start + (uint64_t)line * LINE, LINE);
+	memcpy(t->durable, t->stored, LINE);
+	w->index[line] = (uint32_t)w->nr_tl;
+	return (uint32_t)w->nr_tl - 1;
+}
+
+/* The line if it has versions. */
+static struct touched *pending_at(const struct rec_walk *w, uint64_t line)
+{
+	uint32_t i = w->index[line];
+
+	return i && w->tl[i - 1].head ? &w->tl[i - 1] : NULL;
+}
+
+static void get_stored(const struct rec_walk *w, uint64_t off, void *out, size_t len)
+{
+	uint8_t *to = out;
+	uint64_t n;
+	uint32_t i;
+
+	for (; len; off += n, to += n, len -= n) {
+		n = min64(len, LINE - off % LINE);
+		i = w->index[off / LINE];
+		if (i)
+			memcpy(to, w->tl[i - 1].stored + off % LINE, n);
+		else
+			memcpy(to, w->rec->start + off, n);
+	}
+}
+
+static void now_pending(struct rec_walk *w, uint32_t i)
+{
+	w->tl[i].pos = (uint32_t)w->pend.nr;
+	push(&w->pend, i);
+}
+
+static void now_durable(struct rec_walk *w, struct touched *t)
+{
+	uint32_t last = w->pend.v[--w->pend.nr];
+
+	w->pend.v[t->pos] = last;
+	w->tl[last].pos = t->pos;
+	t->pos = NO_POS;
 }
 
 /* ---- versions ---------------------------------------------------------- */
@@ -82,49 +171,39 @@ static void give_version(struct rec_walk *w, uint32_t v)
 	w->free_ver = v;
 }
 
-static void now_pending(struct rec_walk *w, uint32_t line)
+/* Words of a line that bytes [from, to) of it touch. */
+static uint8_t words_of(uint64_t from, uint64_t to)
 {
-	w->pos[line] = (uint32_t)w->nr_pend;
-	w->pend[w->nr_pend++] = line;
+	return (uint8_t)((0xffu << from / WORD) & (0xffu >> (7 - (to - 1) / WORD)));
 }
 
-static void now_durable(struct rec_walk *w, uint32_t line)
+/* New bytes (NULL: zeros) for [off, off + len); a flush from `event` on counts. */
+static void add_versions(struct rec_walk *w, const struct rec_event *e, uint64_t off,
+			 uint64_t len, const uint8_t *data, uint32_t event)
 {
-	uint32_t last = w->pend[--w->nr_pend];
+	uint64_t end = off + len, n;
 
-	w->pend[w->pos[line]] = last;
-	w->pos[last] = w->pos[line];
-}
-
-/* Words of the line at `line` that [off, off + len) touches. */
-static uint8_t words_of(uint64_t line, uint64_t off, uint64_t len)
-{
-	uint64_t from = max64(off, line), to = min64(off + len, line + LINE);
-	unsigned first = (unsigned)(from - line) / WORD;
-	unsigned last = (unsigned)(to - 1 - line) / WORD;
-
-	return (uint8_t)((0xffu << first) & (0xffu >> (7 - last)));
-}
-
-/* The stored image has changed in [off, off + len): remember how. */
-static void add_versions(struct rec_walk *w, const struct rec_event *e,
-			 uint64_t off, uint64_t len, uint32_t event)
-{
-	bool nt = e->kind == REC_COPY || e->kind == REC_COPY_ZERO;
-
-	for (uint64_t at = align_down(off, LINE); at < off + len; at += LINE) {
-		uint32_t line = (uint32_t)(at / LINE), v = take_version(w);
+	for (; off < end; off += n, data += data ? n : 0) {
+		uint32_t i = touch(w, (uint32_t)(off / LINE)), v = take_version(w);
 		struct version *ver = &w->ver[v];
+		struct touched *t = &w->tl[i];
 
-		ver->older = w->head[line];
+		n = min64(end - off, LINE - off % LINE);
+		if (data)
+			memcpy(t->stored + off % LINE, data, n);
+		else
+			memset(t->stored + off % LINE, 0, n);
+		ver->older = t->head;
 		ver->event = event;
+		ver->stored_at = (uint32_t)(e - w->rec->event);
 		ver->thread = (uint16_t)e->thread;
-		ver->mask = words_of(at, off, len);
-		ver->nt = nt;
-		memcpy(ver->data, w->stored + at, LINE);
-		if (!w->head[line])
-			now_pending(w, line);
-		w->head[line] = v;
+		ver->mask = words_of(off % LINE, off % LINE + n);
+		ver->nt = e->kind == REC_COPY || e->kind == REC_COPY_ZERO;
+		ver->covered = false;
+		memcpy(ver->data, t->stored, LINE);
+		if (!t->head)
+			now_pending(w, i);
+		t->head = v;
 	}
 }
 
@@ -139,9 +218,9 @@ static void put_words(uint8_t *line, const uint8_t *data, uint8_t mask)
  * A flush by `thread` at event `upto` has been fenced. The newest eligible
  * version of a word becomes durable; older ones can no longer arrive.
  */
-static void promote(struct rec_walk *w, uint32_t line, uint32_t upto, unsigned thread)
+static bool promote(struct rec_walk *w, struct touched *t, uint32_t upto, unsigned thread)
 {
-	uint32_t *link = &w->head[line];
+	uint32_t *link = &t->head;
 	uint8_t done = 0;
 
 	while (*link) {
@@ -151,8 +230,7 @@ static void promote(struct rec_walk *w, uint32_t line, uint32_t upto, unsigned t
 
 		ver->mask &= (uint8_t)~done;
 		if (ours) {
-			put_words(w->durable + (uint64_t)line * LINE, ver->data,
-				  ver->mask);
+			put_words(t->durable, ver->data, ver->mask);
 			done |= ver->mask;
 			ver->mask = 0;
 		}
@@ -163,8 +241,13 @@ static void promote(struct rec_walk *w, uint32_t line, uint32_t upto, unsigned t
 		*link = ver->older;
 		give_version(w, v);
 	}
-	if (!w->head[line])
-		now_durable(w, line);
+	if (!t->head)
+		now_durable(w, t);
+	if (done && !t->changed) {
+		t->changed = true;
+		push(&w->changed, (uint32_t)(t - w->tl));
+	}
+	return done;
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -181,7 +264,25 @@ static struct flushes *flushes_of(struct rec_walk *w, unsigned thread)
 	return &w->by[thread];
 }
 
-static void add_flush(struct rec_walk *w, const struct rec_event *e, uint64_t off,
+/* Marks what the range covers; false: there was nothing left to flush. */
+static bool cover(struct rec_walk *w, uint64_t off, uint64_t len, unsigned thread)
+{
+	bool any = false;
+
+	for (uint64_t line = off / LINE; line < DIV_UP(off + len, LINE); line++) {
+		struct touched *t = pending_at(w, line);
+
+		for (uint32_t v = t ? t->head : 0; v; v = w->ver[v].older) {
+			if (w->ver[v].covered || (w->ver[v].nt && w->ver[v].thread != thread))
+				continue;
+			w->ver[v].covered = true;
+			any = true;
+		}
+	}
+	return any;
+}
+
+static bool add_flush(struct rec_walk *w, const struct rec_event *e, uint64_t off,
 		      uint64_t len, uint32_t event)
 {
 	struct flushes *f = flushes_of(w, e->thread);
@@ -196,12 +297,14 @@ static void add_flush(struct rec_walk *w, const struct rec_event *e, uint64_t of
 		f->range = must(realloc(f->range, f->room * sizeof(*f->range)));
 	}
 	f->range[f->nr++] = (struct range){ off, len, event };
+	return cover(w, off, len, e->thread);
 }
 
 /* Page granularity has no event of its own: msync takes what is there now. */
 static void do_fence(struct rec_walk *w, const struct rec_event *e, uint32_t now)
 {
 	struct flushes *f = flushes_of(w, e->thread);
+	bool any = false;
 
 	if (e->failed)
 		return;
@@ -210,29 +313,34 @@ static void do_fence(struct rec_walk *w, const struct rec_event *e, uint32_t now
 		uint64_t end = DIV_UP(f->range[i].off + f->range[i].len, LINE);
 		uint32_t upto = (uint32_t)min64(f->range[i].event, now);
 
-		for (uint64_t line = first; line < end; line++)
-			if (w->head[line])
-				promote(w, (uint32_t)line, upto, e->thread);
+		for (uint64_t line = first; line < end; line++) {
+			struct touched *t = pending_at(w, line);
+
+			any |= t && promote(w, t, upto, e->thread);
+		}
 	}
 	f->nr = 0;
+	if (!any)
+		push(&w->idle, now);
+}
+
+static void do_bits(struct rec_walk *w, const struct rec_event *e, uint32_t event)
+{
+	uint64_t tmp[PAGE / 8], *buf = e->len <= sizeof(tmp) ? tmp : must(malloc(e->len));
+
+	get_stored(w, e->off, buf, e->len);
+	pm_plain_bits((uint8_t *)buf, 0, e->bit, e->nr, e->set);
+	add_versions(w, e, e->off, e->len, (uint8_t *)buf, event);
+	if (buf != tmp)
+		free(buf);
 }
 
 static void do_store(struct rec_walk *w, const struct rec_event *e, uint32_t event)
 {
-	uint8_t *to = w->stored + e->off;
-
-	switch (e->kind) {
-	case REC_BITS:
-		pm_plain_bits(w->stored, e->off, e->bit, e->nr, e->set);
-		break;
-	case REC_ZERO:
-	case REC_COPY_ZERO:
-		memset(to, 0, e->len);
-		break;
-	default:
-		memcpy(to, e->data, e->len);
-	}
-	add_versions(w, e, e->off, e->len, event);
+	if (e->kind == REC_BITS)
+		do_bits(w, e, event);
+	else
+		add_versions(w, e, e->off, e->len, e->data, event);
 	if (e->kind == REC_COPY || e->kind == REC_COPY_ZERO ||
 	    w->rec->granularity == PM_GRAN_BYTE)
 		add_flush(w, e, e->off, e->len, event);
@@ -242,12 +350,13 @@ static void do_store(struct rec_walk *w, const struct rec_event *e, uint32_t eve
 static void leftover(struct rec_walk *w, const struct rec_event *e,
 		     const uint8_t *data, uint64_t from)
 {
+	uint8_t was[WORD];
+
 	for (uint64_t at = from, n; at < e->off + e->len; at += n) {
 		n = min64(e->off + e->len, align_down(at, WORD) + WORD) - at;
-		if (!memcmp(w->stored + at, data + (at - e->off), n))
-			continue;
-		memcpy(w->stored + at, data + (at - e->off), n);
-		add_versions(w, e, at, n, (uint32_t)e->peer);
+		get_stored(w, at, was, n);
+		if (memcmp(was, data + (at - e->off), n))
+			add_versions(w, e, at, n, data + (at - e->off), (uint32_t)e->peer);
 	}
 }
 
@@ -259,11 +368,19 @@ static void do_window(struct rec_walk *w, const struct rec_event *e)
 
 	if (!e->peer)
 		return;
-	if (end->len) {
-		memcpy(w->stored + e->off, end->data, end->len);
-		add_versions(w, e, e->off, end->len, (uint32_t)e->peer);
-	}
+	if (end->len)
+		add_versions(w, e, e->off, end->len, end->data, (uint32_t)e->peer);
 	leftover(w, e, end->data, e->off + end->len);
+}
+
+/* M6 */
+static void do_death(struct rec_walk *w)
+{
+	for (unsigned t = 0; t < w->nr_by; t++)
+		w->by[t].nr = 0;
+	for (size_t i = 0; i < w->pend.nr; i++)
+		for (uint32_t v = w->tl[w->pend.v[i]].head; v; v = w->ver[v].older)
+			w->ver[v].nt = w->ver[v].covered = false;
 }
 
 static void step(struct rec_walk *w)
@@ -280,12 +397,16 @@ static void step(struct rec_walk *w)
 			add_flush(w, e, e->off, w->rec->event[e->peer].len, event);
 		break;
 	case REC_FLUSH:
-		add_flush(w, e, e->off, e->len, event);
+		if (!add_flush(w, e, e->off, e->len, event))
+			push(&w->idle, event);
 		break;
 	case REC_FENCE:
 		do_fence(w, e, event);
 		break;
 	case REC_MARK:
+		break;
+	case REC_DEATH:
+		do_death(w);
 		break;
 	default:
 		do_store(w, e, event);
@@ -297,17 +418,12 @@ static void step(struct rec_walk *w)
 struct rec_walk *rec_walk_new(struct pm_rec *rec)
 {
 	struct rec_walk *w = must(calloc(1, sizeof(*w)));
-	size_t lines = rec->size / LINE;
 
 	assert(rec->start);
 	w->rec = rec;
-	w->stored = must(pm_mem_map(rec->size));
-	w->durable = must(pm_mem_map(rec->size));
-	memcpy(w->stored, rec->start, rec->size);
-	memcpy(w->durable, rec->start, rec->size);
-	w->head = must(calloc(lines, sizeof(*w->head)));
-	w->pos = must(calloc(lines, sizeof(*w->pos)));
-	w->pend = must(calloc(lines, sizeof(*w->pend)));
+	w->index = must(calloc(rec->size / LINE, sizeof(*w->index)));
+	w->room_tl = 1024;
+	w->tl = must(malloc(w->room_tl * sizeof(*w->tl)));
 	w->room_ver = 1024;
 	w->nr_ver = 1;
 	w->ver = must(malloc(w->room_ver * sizeof(*w->ver)));
@@ -322,12 +438,26 @@ void rec_walk_free(struct rec_walk *w)
 		free(w->by[i].range);
 	free(w->by);
 	free(w->ver);
-	free(w->pend);
-	free(w->pos);
-	free(w->head);
-	pm_mem_unmap(w->durable, w->rec->size);
-	pm_mem_unmap(w->stored, w->rec->size);
+	free(w->tl);
+	free(w->pend.v);
+	free(w->changed.v);
+	free(w->idle.v);
+	free(w->index);
+	pm_mem_unmap(w->full[0], w->rec->size);
+	pm_mem_unmap(w->full[1], w->rec->size);
 	free(w);
+}
+
+void rec_walk_reset(struct rec_walk *w)
+{
+	for (size_t i = 0; i < w->nr_tl; i++)
+		w->index[w->tl[i].line] = 0;
+	for (unsigned t = 0; t < w->nr_by; t++)
+		w->by[t].nr = 0;
+	w->nr_tl = w->pend.nr = w->changed.nr = w->idle.nr = 0;
+	w->nr_ver = 1;
+	w->free_ver = 0;
+	w->at = 0;
 }
 
 void rec_walk_to(struct rec_walk *w, size_t at)
@@ -337,39 +467,121 @@ void rec_walk_to(struct rec_walk *w, size_t at)
 		step(w);
 }
 
-const uint8_t *rec_walk_durable(const struct rec_walk *w)
+size_t rec_walk_nr_touched(const struct rec_walk *w)
 {
-	return w->durable;
+	return w->nr_tl;
 }
 
-const uint8_t *rec_walk_stored(const struct rec_walk *w)
+uint64_t rec_walk_touched(const struct rec_walk *w, size_t i, const uint8_t **durable)
 {
-	return w->stored;
+	assert(i < w->nr_tl);
+	*durable = w->tl[i].durable;
+	return (uint64_t)w->tl[i].line * LINE;
+}
+
+size_t rec_walk_changed(struct rec_walk *w, const uint32_t **nr)
+{
+	size_t n = w->changed.nr;
+
+	for (size_t i = 0; i < n; i++)
+		w->tl[w->changed.v[i]].changed = false;
+	w->changed.nr = 0;
+	*nr = w->changed.v;
+	return n;
+}
+
+size_t rec_walk_idle(const struct rec_walk *w, const uint32_t **event)
+{
+	*event = w->idle.v;
+	return w->idle.nr;
+}
+
+static void picture(const struct rec_walk *w, bool stored, uint8_t *out)
+{
+	memcpy(out, w->rec->start, w->rec->size);
+	for (size_t i = 0; i < w->nr_tl; i++)
+		memcpy(out + (uint64_t)w->tl[i].line * LINE,
+		       stored ? w->tl[i].stored : w->tl[i].durable, LINE);
+}
+
+static const uint8_t *full(struct rec_walk *w, bool stored)
+{
+	if (!w->full[stored])
+		w->full[stored] = must(pm_mem_map(w->rec->size));
+	else if (w->full_at[stored] == w->at)
+		return w->full[stored];
+	picture(w, stored, w->full[stored]);
+	w->full_at[stored] = w->at;
+	return w->full[stored];
+}
+
+const uint8_t *rec_walk_durable(struct rec_walk *w)
+{
+	return full(w, false);
+}
+
+const uint8_t *rec_walk_stored(struct rec_walk *w)
+{
+	return full(w, true);
+}
+
+/* ---- pending lines ----------------------------------------------------- */
+
+static const struct touched *pending(const struct rec_walk *w, size_t i)
+{
+	assert(i < w->pend.nr);
+	return &w->tl[w->pend.v[i]];
 }
 
 size_t rec_walk_nr_pending(const struct rec_walk *w)
 {
-	return w->nr_pend;
+	return w->pend.nr;
 }
 
 struct rec_line rec_walk_pending(const struct rec_walk *w, size_t i)
 {
-	struct rec_line out = { .off = (uint64_t)w->pend[i] * LINE };
+	const struct touched *t = pending(w, i);
+	struct rec_line out = {
+		.off = (uint64_t)t->line * LINE, .event = w->ver[t->head].stored_at,
+	};
 
-	assert(i < w->nr_pend);
-	for (uint32_t v = w->head[w->pend[i]]; v; v = w->ver[v].older) {
+	for (uint32_t v = t->head; v; v = w->ver[v].older) {
 		out.mask |= w->ver[v].mask;
 		out.versions++;
 	}
 	return out;
 }
 
+static uint8_t all_words(const struct rec_walk *w, const struct touched *t)
+{
+	uint8_t mask = 0;
+
+	for (uint32_t v = t->head; v; v = w->ver[v].older)
+		mask |= w->ver[v].mask;
+	return mask;
+}
+
 void rec_walk_patch(const struct rec_walk *w, size_t i, uint8_t mask, uint8_t *image)
 {
-	uint64_t off = (uint64_t)w->pend[i] * LINE;
+	const struct touched *t = pending(w, i);
 
-	assert(i < w->nr_pend);
-	put_words(image + off, w->stored + off, mask & rec_walk_pending(w, i).mask);
+	put_words(image + (uint64_t)t->line * LINE, t->stored, mask & all_words(w, t));
+}
+
+void rec_walk_version(const struct rec_walk *w, size_t i, unsigned skip, uint8_t out[64])
+{
+	const struct touched *t = pending(w, i);
+	uint8_t done = 0;
+
+	memcpy(out, t->durable, LINE);
+	for (uint32_t v = t->head; v; v = w->ver[v].older) {
+		if (skip) {
+			skip--;
+			continue;
+		}
+		put_words(out, w->ver[v].data, w->ver[v].mask & (uint8_t)~done);
+		done |= w->ver[v].mask;
+	}
 }
 
 /* ---- images ------------------------------------------------------------ */
@@ -385,15 +597,15 @@ static uint64_t roll(uint64_t *state)
 }
 
 /* One word of a line: stays as it is, or any version that has it. */
-static void random_word(const struct rec_walk *w, uint32_t line, unsigned word,
+static void random_word(const struct rec_walk *w, const struct touched *t, unsigned word,
 			uint64_t *dice, uint8_t *out)
 {
 	unsigned n = 0, pick;
 
-	for (uint32_t v = w->head[line]; v; v = w->ver[v].older)
+	for (uint32_t v = t->head; v; v = w->ver[v].older)
 		n += w->ver[v].mask >> word & 1;
 	pick = (unsigned)(roll(dice) % (n + 1));
-	for (uint32_t v = w->head[line]; v && pick; v = w->ver[v].older) {
+	for (uint32_t v = t->head; v && pick; v = w->ver[v].older) {
 		if (!(w->ver[v].mask >> word & 1))
 			continue;
 		if (--pick == 0)
@@ -401,31 +613,32 @@ static void random_word(const struct rec_walk *w, uint32_t line, unsigned word,
 	}
 }
 
-static void random_line(const struct rec_walk *w, size_t i, uint64_t seed, uint8_t *image)
+void rec_walk_random(const struct rec_walk *w, size_t i, uint64_t seed, uint8_t out[64])
 {
-	uint32_t line = w->pend[i];
-	uint64_t dice = seed ^ (uint64_t)line << 32;
+	const struct touched *t = pending(w, i);
+	uint64_t dice = seed ^ (uint64_t)t->line << 32;
 	unsigned how = roll(&dice) % 4;
 
+	memcpy(out, t->durable, LINE);
 	if (how == 0)
 		return;
 	if (how == 1) {
-		rec_walk_patch(w, i, 0xff, image);
+		put_words(out, t->stored, all_words(w, t));
 		return;
 	}
 	for (unsigned word = 0; word < LINE / WORD; word++)
-		random_word(w, line, word, &dice, image + (uint64_t)line * LINE);
+		random_word(w, t, word, &dice, out);
 }
 
 void rec_walk_image(const struct rec_walk *w, enum rec_engine engine,
 		    uint64_t seed, uint8_t *out)
 {
-	memcpy(out, w->durable, w->rec->size);
-	for (size_t i = 0; engine != REC_NONE && i < w->nr_pend; i++) {
+	picture(w, false, out);
+	for (size_t i = 0; engine != REC_NONE && i < w->pend.nr; i++) {
 		if (engine == REC_ALL)
 			rec_walk_patch(w, i, 0xff, out);
 		else
-			random_line(w, i, seed, out);
+			rec_walk_random(w, i, seed, out + (uint64_t)pending(w, i)->line * LINE);
 	}
 }
 
@@ -452,11 +665,12 @@ size_t rec_walk_uncovered(const struct rec_walk *w, uint64_t *first)
 	uint64_t lowest = UINT64_MAX;
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->nr_pend; i++) {
-		uint64_t off = (uint64_t)w->pend[i] * LINE;
+	for (size_t i = 0; i < w->pend.nr; i++) {
+		const struct touched *t = pending(w, i);
+		uint64_t off = (uint64_t)t->line * LINE;
 		bool all = true;
 
-		for (uint32_t v = w->head[w->pend[i]]; v; v = w->ver[v].older)
+		for (uint32_t v = t->head; v; v = w->ver[v].older)
 			all = all && covered(w, off, &w->ver[v]);
 		if (all)
 			continue;

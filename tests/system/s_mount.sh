@@ -43,7 +43,7 @@ refuse 32 "No such file" "$T/none" "$MNT"
 refuse 32 "No such file" "$POOL" "$T/none"
 refuse 32 "not a directory" "$POOL" "$POOL"
 refuse 32 "" "$MNT" "$MNT"
-refuse 32 "no pmemfs is mounted there" "$POOL" "$MNT" -o remount,ro
+refuse 32 "no pmemfs is mounted there" "$POOL" "$MNT" -o remount,ro,user_id=0,group_id=0
 
 say "things that are no pool"
 : >"$T/empty"
@@ -92,7 +92,7 @@ done
 if is_root; then
 	say "remount"
 	mount_pool
-	"$PMEMFS_FUSE" "$POOL" "$MNT" -o remount,ro
+	"$PMEMFS_FUSE" "$POOL" "$MNT" -o remount,ro,user_id=0,group_id=0
 	! touch "$MNT/x" 2>/dev/null || fail "written to after remount,ro"
 	grep -q "$MNT ro,nosuid" /proc/self/mountinfo || fail "nosuid was lost"
 	"$PMEMFS_FUSE" "$POOL" "$MNT" -o remount,rw

@@ -105,7 +105,7 @@ static void empty_one(unsigned i, unsigned n)
 	case 3:
 		if (i + 1 == n)
 			break;
-		strcpy(next, name_of(i + 1));
+		snprintf(next, sizeof(next), "%s", name_of(i + 1));
 		ck_assert_int_eq(pool_rename(&p, ROOT, name_of(i), ROOT, next, 0), 0);
 		break;
 	default:		/* it was replaced by its neighbour */
