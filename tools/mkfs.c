@@ -159,6 +159,8 @@ static int parse_args(struct args *a, int argc, char **argv)
 
 	memset(a, 0, sizeof(*a));
 	uuid_generate_random(a->mk.uuid);
+	a->mk.root_uid = geteuid();	/* who makes a pool may use it */
+	a->mk.root_gid = getegid();
 	while ((opt = getopt_long(argc, argv, "s:L:U:fnqhV", longs, NULL)) != -1) {
 		if (opt == 'h') {
 			usage(stdout);

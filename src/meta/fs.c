@@ -20,6 +20,7 @@
 #include "meta/alloc.h"
 #include "meta/btree.h"
 #include "meta/inode.h"
+#include "meta/mend.h"
 #include "meta/redo.h"
 #include "meta/super.h"
 
@@ -230,6 +231,11 @@ static int open_super(struct fs *fs)
 	err = super_read(fs->pm, &fs->geo, &which, &other);
 	if (err)
 		return err;
+	if (which && !fs->ro && mend_is_overwritten(fs->pm)) {
+		log_err("something that is not pmemfs begins where the pool does; only its last "
+			"block still says pmemfs. If the pool is what you want back: fsck.pmemfs -y");
+		return -EUCLEAN;
+	}
 	if (other)
 		log_warn("the %s superblock is bad (%s); fsck.pmemfs repairs it",
 			 which ? "primary" : "replica", other);

@@ -25,6 +25,7 @@ struct inode {
 	struct inode *next;		/* (b) hash chain */
 	uint64_t nlookup;		/* (b) the kernel's count */
 	uint32_t refs;			/* (b) users right now, opens included */
+	_Atomic uint32_t opens;		/*     references that op_open() left */
 	bool dying;			/* (b) being freed: gets see -ESTALE */
 	_Atomic bool atime_dirty;	/*     a newer atime waits in DRAM */
 	_Atomic int64_t atime_sec;

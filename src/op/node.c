@@ -262,10 +262,22 @@ int op_open(const struct op_ctx *c, uint64_t nodeid, uint32_t flags)
 	inode_unlock(ip);
 	if (reg && (flags & O_TRUNC))
 		err = open_truncate(c, nodeid, flags);
-	if (!err)
+	if (!err) {
+		atomic_fetch_add(&ip->opens, 1);
 		return op_leave(c, mark, 0);	/* the reference stays: it is open */
+	}
 	inode_put(ip);
 	return op_leave(c, mark, err);
+}
+
+/* A release that no open precedes must not take somebody else's reference. */
+static bool one_open_less(struct inode *ip)
+{
+	uint32_t n = atomic_load(&ip->opens);
+
+	while (n && !atomic_compare_exchange_weak(&ip->opens, &n, n - 1))
+		;
+	return n;
 }
 
 void op_release(struct fs *fs, uint64_t nodeid)
@@ -274,8 +286,9 @@ void op_release(struct fs *fs, uint64_t nodeid)
 
 	if (inode_get(fs, nodeid, &ip))
 		return;
+	if (one_open_less(ip))
+		inode_put(ip);	/* that of op_open() */
 	inode_put(ip);		/* ours */
-	inode_put(ip);		/* that of op_open() */
 }
 
 /* ---- syncing --------------------------------------------------------------- */

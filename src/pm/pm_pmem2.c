@@ -62,6 +62,8 @@ struct pool {
 	pmem2_drain_fn drain;		/* (c) */
 	pmem2_memcpy_fn memcpy_fn;	/* (c) */
 	pmem2_memset_fn memset_fn;	/* (c) */
+	void *own;			/* private: our mapping, libpmem2 adopted it */
+	size_t own_size;		/* (c) */
 	uint8_t *copied;		/* private: pages stored to, see backend.h */
 	size_t copied_size;		/* (c) */
 	pthread_mutex_t sync;		/* one msync at a time; before range */
@@ -232,18 +234,39 @@ static int map_new(struct pool *p, const struct pmem2_config *cfg, int wanted)
 	return err;
 }
 
+/*
+ * libpmem2's own private mappings reserve swap for all of the pool, which
+ * fails for pools larger than memory; few pages of one are ever stored to.
+ */
+static int map_private(struct pm_map *m, struct pool *p)
+{
+	void *at;
+	int err;
+
+	err = pmem2_source_size(p->src, &p->own_size);
+	if (err)
+		return err;
+	at = mmap(NULL, p->own_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
+		  m->fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	p->own = at;
+	return pmem2_map_from_existing(&p->map, p->src, at, p->own_size,
+				       PMEM2_GRANULARITY_BYTE);
+}
+
 static int map_pool(struct pm_map *m, struct pool *p, int wanted)
 {
 	struct pmem2_config *cfg;
 	int err;
 
+	if (m->private)
+		return map_private(m, p);
 	err = pmem2_config_new(&cfg);
 	if (err)
 		return err;
 	err = pmem2_config_set_required_store_granularity(cfg,
 						PMEM2_GRANULARITY_PAGE);
-	if (!err && m->private)
-		err = pmem2_config_set_sharing(cfg, PMEM2_PRIVATE);
 	if (!err)
 		err = map_new(p, cfg, wanted);
 	pmem2_config_delete(&cfg);
@@ -376,6 +399,8 @@ static void drop_pool(struct pool *p)
 		munmap(p->copied, p->copied_size);
 	if (p->map)
 		pmem2_map_delete(&p->map);
+	if (p->own)
+		munmap(p->own, p->own_size);
 	if (p->src)
 		pmem2_source_delete(&p->src);
 	pthread_mutex_destroy(&p->sync);

@@ -41,6 +41,7 @@ struct point {
 	bool nested;			/* of a cut recovery */
 	struct choice outer;		/* then: of the image recovered */
 	size_t outer_event;
+	bool fresh;			/* the last image had not been met before */
 	struct pending *p;		/* in the order they were stored */
 	size_t nr;
 	struct choice *todo;
@@ -234,7 +235,8 @@ static bool look(struct point *pt, struct choice ch, bool deep)
 	const char *bad;
 
 	c->stats->images++;
-	if (seen && (seen->deep || !deep)) {
+	pt->fresh = !seen || (deep && !seen->deep);
+	if (!pt->fresh) {
 		bad = crash_judge(c, &seen->d);
 	} else {
 		if (pt->nested)
@@ -261,7 +263,6 @@ static bool look(struct point *pt, struct choice ch, bool deep)
 static void try_image(struct point *pt, struct choice ch)
 {
 	unsigned flags = pt->c->load->flags;
-	uint64_t before = pt->c->stats->distinct;
 	bool deep;
 
 	if (!build(pt, ch)) {
@@ -270,7 +271,7 @@ static void try_image(struct point *pt, struct choice ch)
 	}
 	deep = !pt->nested && (flags & LOAD_AGAIN || undo_hash_now(&pt->c->image) % 8 == 0);
 	if (look(pt, ch, deep) && !pt->nested && flags & LOAD_DEPTH2 &&
-	    pt->c->stats->distinct != before)
+	    pt->fresh)
 		cut_recovery(pt, ch);
 }
 

@@ -274,6 +274,19 @@ int pool_truncate(struct pool *p, uint64_t node, uint64_t size)
 
 /* ---- space --------------------------------------------------------------------- */
 
+void pool_soil(struct pool *p, int byte)
+{
+	const struct geometry *geo = &p->fs->geo;
+	uint8_t *base = p->mem.buf;
+	const uint8_t *map = base + blk_off(geo->bitmap_blk);
+	uint64_t b;
+
+	ck_assert_int_eq(fs_checkpoint(p->fs), 0);
+	for (b = geo->data_blk; b < geo->nr_blocks; b++)
+		if (!(map[b / 8] >> b % 8 & 1))
+			memset(base + blk_off(b), byte, PMEMFS_BLOCK_SIZE);
+}
+
 uint64_t pool_free_blocks(struct pool *p)
 {
 	struct op_statfs st;

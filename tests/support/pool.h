@@ -74,6 +74,8 @@ void pool_expect(struct pool *p, uint64_t node, uint64_t pos, const void *buf, s
 void pool_expect_fill(struct pool *p, uint64_t node, uint64_t pos, int byte, size_t len);
 int pool_truncate(struct pool *p, uint64_t node, uint64_t size);
 
+/* Every free block of the medium full of this byte, as if it had been used. */
+void pool_soil(struct pool *p, int byte);
 uint64_t pool_free_blocks(struct pool *p);
 /* Free blocks, once everything that may come back has come back. */
 uint64_t pool_settled_blocks(struct pool *p);

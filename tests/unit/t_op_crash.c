@@ -57,21 +57,11 @@ static void note_state(bool in_place)
 
 static void begin(void)
 {
-	static uint8_t old[65536];
-	uint64_t g;
-	size_t done;
-
 	pool_make(&p, SIZE);
 	after = calloc(STEPS + 1, sizeof(*after));
 	nr_states = 0;
-	g = pool_file(&p, ROOT, "g");
-	memset(old, OLD, sizeof(old));
-	do {
-		pool_try_write(&p, g, pool_attr(&p, g).size, old, sizeof(old), &done);
-	} while (done);
-	ck_assert_int_eq(pool_truncate(&p, g, 0), 0);
 	f = pool_file(&p, ROOT, "f");
-	ck_assert_int_eq(fs_checkpoint(p.fs), 0);
+	pool_soil(&p, OLD);
 	rec_log(p.rec, true);
 	note_state(false);
 }

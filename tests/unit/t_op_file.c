@@ -51,16 +51,12 @@ START_TEST(partial_blocks_are_zero_around)
 }
 END_TEST
 
-/* The free space of the pool holds old bytes: none may shine through. */
 START_TEST(no_old_bytes_shine_through)
 {
-	uint64_t g;
 	unsigned i;
 
 	start(SIZE);
-	g = pool_file(&p, ROOT, "g");
-	pool_fill(&p, g, 0, 0xee, 12 << 20);
-	ck_assert_int_eq(pool_truncate(&p, g, 0), 0);
+	pool_soil(&p, 0xee);
 	for (i = 0; i < 40; i++)
 		pool_write(&p, f, i * 10000 + i, "x", 1);
 	for (i = 0; i < 40; i++) {

@@ -85,12 +85,8 @@ static void run_model(uint64_t seed, unsigned steps, bool dirty)
 	memset(model, 0, sizeof(model));
 	pool_make(&p, SIZE);
 	f = pool_file(&p, ROOT, "f");
-	if (dirty) {
-		uint64_t g = pool_file(&p, ROOT, "g");
-
-		pool_fill(&p, g, 0, 0xee, 12 << 20);
-		ck_assert_int_eq(pool_truncate(&p, g, 0), 0);
-	}
+	if (dirty)
+		pool_soil(&p, 0xee);
 	for (i = 0; i < steps; i++) {
 		switch (rnd(8)) {
 		case 0: random_truncate(); break;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loads.h - what the workloads of the crash tests are made of
+ */
+#ifndef CRASH_LOADS_H
+#define CRASH_LOADS_H
+
+#include "support/crash.h"
+
+enum cop_kind {
+	COP_CREATE, COP_MKDIR, COP_MKNOD, COP_SYMLINK, COP_LINK, COP_UNLINK, COP_RMDIR,
+	COP_RENAME, COP_TRUNCATE, COP_OPEN_TRUNC, COP_WRITE, COP_PIPE, COP_FALLOCATE,
+	COP_CHMOD, COP_CHOWN, COP_UTIMES, COP_SETXATTR, COP_REMOVEXATTR, COP_TMPFILE,
+	COP_TMPFILE_LINK, COP_OPEN_UNLINK, COP_READ_SYNC, COP_CHECKPOINT, COP_REMOUNT,
+};
+
+/* One thing that a user does; see ops.c for what the fields mean. */
+struct cop {
+	const char *name;
+	enum cop_kind kind;
+	const char *a, *b;
+	uint64_t x, y;
+	uint32_t flags;
+	const char *want;	/* NULL: fails on the plain tree, on purpose */
+};
+
+extern const struct cop cops[];
+extern const unsigned nr_cops;
+const struct cop *cop_named(const char *name);	/* must be there */
+
+/* Do it, as operation number nr of the load: that decides the bytes written. */
+void cop_do(struct crash *c, const struct cop *op, unsigned nr);
+/* The same for setups and fillers that need no table. */
+void do_write(struct crash *c, const char *path, uint64_t pos, uint64_t len, uint64_t nr);
+void do_create(struct crash *c, const char *path);
+void do_truncate(struct crash *c, const char *path, uint64_t size);
+void do_mkdir(struct crash *c, const char *path);
+/* Run the load's op[] one after the other. */
+void run_ops(struct crash *c, const struct crash_load *l, unsigned actor);
+
+/* A pool with a few of everything. */
+extern const struct crash_setup setup_plain;
+
+/*
+ * A family makes its loads one by one, so that there may be many. get()
+ * returns false behind the last.
+ */
+struct family {
+	const char *name, *about;
+	bool (*get)(uint64_t i, struct crash_load *l);
+	bool full_only;		/* not in the short run */
+};
+extern const struct family families[];
+extern const unsigned nr_families;
+
+bool get_one(uint64_t i, struct crash_load *l);
+bool get_two(uint64_t i, struct crash_load *l);
+bool get_three(uint64_t i, struct crash_load *l);
+
+#endif
