@@ -120,7 +120,7 @@ static struct inode *add(struct fs *fs, struct bucket b, uint64_t ino, uint32_t 
 	ip->refs = 1;
 	pthread_rwlock_init(&ip->lock, NULL);
 	ip->next = *b.first;
-	*b.first = ip;
+	__atomic_store_n(b.first, ip, __ATOMIC_RELAXED);
 	atomic_fetch_add(&fs->icache->count, 1);
 	return ip;
 }

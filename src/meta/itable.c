@@ -80,11 +80,12 @@ void itable_close(struct fs *fs)
 {
 	struct itable *it = fs->itable;
 	struct chunk **seg;
-	unsigned s, c;
+	uint64_t s, c, end;
 
 	if (!it)
 		return;
-	for (s = 0; s < ARRAY_SIZE(it->seg); s++) {
+	end = min64(DIV_UP(atomic_load(&it->nr_chunks), SEG_CHUNKS), ARRAY_SIZE(it->seg));
+	for (s = 0; s < end; s++) {
 		seg = atomic_load(&it->seg[s]);
 		if (!seg)
 			continue;

@@ -23,7 +23,7 @@
 
 struct shard {
 	pthread_mutex_t lock;
-	struct txn *holder;		/* the transaction that holds lock */
+	struct txn *_Atomic holder;	/* the transaction that holds lock */
 	unsigned index;
 	uint64_t old;			/* O2, under lock; 0: none */
 	uint64_t old_next;		/* what old becomes if this txn commits */

@@ -143,7 +143,7 @@ static int put_bytes(struct writing *w, const struct stretch *s)
 	err = copy_in(pm, off + in, w->p, len);
 	if (err)
 		return err;
-	if (0)
+	if (s->fresh && tail)
 		copy_zero(pm, off + in + len, tail);
 	w->pos += len;
 	return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "copy/copy.h"
 #include "meta/verify.h"
 #include "support/crash_int.h"
 
@@ -23,7 +24,7 @@ static void fixed_clock(struct timespec *now)
 static void complain(struct crash_look *out, const char *what, const char *text)
 {
 	if (!*out->bad)
-		snprintf(out->bad, sizeof(out->bad), "%s: %s", what, text);
+		snprintf(out->bad, sizeof(out->bad), "%.80s: %.400s", what, text);
 }
 
 static void problem(void *arg, const struct verify_problem *p)

@@ -57,7 +57,7 @@ struct crash {
 
 struct crash_look {			/* what became of an image */
 	struct tree_digest d;
-	char bad[512];			/* "": nothing is wrong */
+	char bad[500];			/* "": nothing is wrong */
 };
 
 /* ---- crash.c ---- */

@@ -183,7 +183,7 @@ static void add_versions(struct rec_walk *w, const struct rec_event *e, uint64_t
 {
 	uint64_t end = off + len, n;
 
-	for (; off < end; off += n, data += data ? n : 0) {
+	for (; off < end; off += n, data = data ? data + n : NULL) {
 		uint32_t i = touch(w, (uint32_t)(off / LINE)), v = take_version(w);
 		struct version *ver = &w->ver[v];
 		struct touched *t = &w->tl[i];

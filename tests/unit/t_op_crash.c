@@ -24,7 +24,7 @@
 #define OLD	0xee
 #define STEPS	8
 #define IMAGES	8u		/* per fence */
-#define LOOK	200000u		/* bytes compared; files here are smaller */
+#define LOOK	(1u << 20)	/* bytes compared; files here are smaller */
 
 static struct pool p;
 static uint64_t f;
@@ -285,5 +285,38 @@ START_TEST(names_and_attributes)
 }
 END_TEST
 
+/* More pieces than one record frees: truncation and eviction take several. */
+static void scatter(void)
+{
+	unsigned i;
+
+	begin();
+	for (i = 0; i < 120; i++)
+		put(i * 8192, 'p', 10);
+	ck_assert_int_eq(fs_checkpoint(p.fs), 0);
+	nr_states = 0;
+	rec_restart(p.rec);
+	note_state(false);
+}
+
+START_TEST(freeing_in_steps)
+{
+	scatter();
+	STEP(pool_truncate(&p, f, 20000));
+	STEP(put(30000, 'q', 10));		/* finished before it grows again */
+	end();
+}
+END_TEST
+
+START_TEST(freeing_in_steps_at_last)
+{
+	scatter();
+	STEP(pool_unlink(&p, ROOT, "f"));
+	pool_forget(&p, f, 1);
+	note_state(false);
+	end();
+}
+END_TEST
+
 CHECK_MAIN("op/crash", appending, cutting_and_growing, reserving_and_punching,
-	   names_and_attributes)
+	   names_and_attributes, freeing_in_steps, freeing_in_steps_at_last)

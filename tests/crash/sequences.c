@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sequences.c - every operation, every two, and some threes, on a plain tree
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "crash/loads.h"
+
+static void name_it(struct crash_load *l, const char *family)
+{
+	size_t n = (size_t)snprintf(l->name, sizeof(l->name), "%s/", family);
+
+	for (unsigned i = 0; i < l->nr_ops && n < sizeof(l->name); i++)
+		n += (size_t)snprintf(l->name + n, sizeof(l->name) - n, "%s%s", i ? "+" : "",
+				      cops[l->op[i]].name);
+}
+
+static void sequence(struct crash_load *l, const char *family)
+{
+	l->setup = &setup_plain;
+	l->actors = 1;
+	l->run = run_ops;
+	name_it(l, family);
+}
+
+bool get_one(uint64_t i, struct crash_load *l)
+{
+	if (i >= nr_cops)
+		return false;
+	*l = (struct crash_load){
+		.flags = LOAD_DEPTH2 | LOAD_KILL | LOAD_AGAIN, .op = { (unsigned)i },
+		.nr_ops = 1,
+	};
+	sequence(l, "one");
+	return true;
+}
+
+/* What the first does alone is covered by the loads of one operation. */
+bool get_two(uint64_t i, struct crash_load *l)
+{
+	if (i >= (uint64_t)nr_cops * nr_cops)
+		return false;
+	*l = (struct crash_load){
+		.op = { (unsigned)(i / nr_cops), (unsigned)(i % nr_cops) },
+		.nr_ops = 2, .from_op = 1,
+	};
+	sequence(l, "two");
+	return true;
+}
+
+/* A sample: the same one every time. */
+bool get_three(uint64_t i, struct crash_load *l)
+{
+	uint64_t h = hash_bytes(i, "three", 5);
+
+	if (i >= 100000)
+		return false;
+	*l = (struct crash_load){
+		.op = { (unsigned)(h % nr_cops), (unsigned)(h >> 20) % nr_cops,
+			(unsigned)(h >> 40) % nr_cops },
+		.nr_ops = 3, .from_op = 2,
+	};
+	sequence(l, "three");
+	return true;
+}
