@@ -210,10 +210,11 @@ void alloc_derive(struct fs *fs, uint32_t g)
 
 struct want {
 	uint64_t want, min;
+	uint64_t room;			/* better with so many free ones behind it */
 	bool align, exact;
 };
 
-/* The first run of want blocks at or behind from, else the longest of at
+/* The first run of want blocks (and room) at or behind from, else the longest of at
  * least min; wraps. Length 0: none. */
 static struct run search(struct group *gr, uint32_t from, const struct want *w)
 {
@@ -230,7 +231,7 @@ static struct run search(struct group *gr, uint32_t from, const struct want *w)
 				best = (struct run){ b, end - b };
 			if (end - b > longest)
 				longest = end - b;
-			if (best.len >= w->want)
+			if (best.len >= w->want + w->room)
 				return best;
 			b = bit_next(gr->busy, end, false);
 		}
@@ -243,22 +244,17 @@ static struct run search(struct group *gr, uint32_t from, const struct want *w)
 	return best.len >= w->min ? best : (struct run){ 0, 0 };
 }
 
-static bool take_at(struct group *gr, uint32_t b, const struct want *w, struct run *r)
+static void take_at(struct group *gr, uint32_t b, const struct want *w, struct run *r)
 {
-	uint32_t end;
+	uint32_t end = bit_get(gr->busy, b) ? b : bit_next(gr->busy, b, true);
 
-	if (bit_get(gr->busy, b))
-		return false;
-	end = bit_next(gr->busy, b, true);
-	if (end - b < w->min)
-		return false;
-	*r = (struct run){ b, end - b };
-	return true;
+	if (end - b >= w->min)
+		*r = (struct run){ b, end - b };
 }
 
-/* P1. accept: the shortest run worth taking in this pass. */
+/* P1. w->exact: right at `from`, or not at all. */
 static int group_take(struct fs *fs, uint32_t g, uint32_t from, const struct want *w,
-		      bool at_goal, struct run *out)
+		      struct run *out)
 {
 	struct group *gr = &fs->alloc->group[g];
 	struct run r = { 0, 0 };
@@ -268,7 +264,9 @@ static int group_take(struct fs *fs, uint32_t g, uint32_t from, const struct wan
 		return -ENOSPC;
 	pthread_mutex_lock(&gr->lock);
 	err = group_load(fs, g);
-	if (!err && !(at_goal && take_at(gr, from, w, &r)) && !w->exact)
+	if (!err && w->exact)
+		take_at(gr, from, w, &r);
+	else if (!err)
 		r = search(gr, from, w);
 	if (!err && !r.len)
 		err = -ENOSPC;
@@ -296,7 +294,7 @@ static _Atomic uint64_t *cursor_of(struct alloc *a, unsigned flags)
 
 /* All groups once, from start on: first for a run as long as wanted (or half
  * a group's worth of it), then for anything that will do. */
-static int find(struct fs *fs, uint64_t start, bool goal, const struct want *w, struct run *out)
+static int find(struct fs *fs, uint64_t start, const struct want *w, struct run *out)
 {
 	uint32_t n = fs->geo.nr_groups, g0 = (uint32_t)(start / PMEMFS_GROUP_BLOCKS), i;
 	struct want good = *w;
@@ -306,18 +304,16 @@ static int find(struct fs *fs, uint64_t start, bool goal, const struct want *w, 
 	for (i = 0; i < 2; i++) {
 		uint32_t k;
 
-		good.min = i ? w->min : max64(w->min, min64(w->want, PMEMFS_HUGE_BLOCKS));
-		if (i && good.min == max64(w->min, min64(w->want, PMEMFS_HUGE_BLOCKS)))
+		good.min = i ? w->min : max64(w->min, min64(w->want + w->room,
+							     PMEMFS_HUGE_BLOCKS));
+		if (i && good.min == max64(w->min, min64(w->want + w->room, PMEMFS_HUGE_BLOCKS)))
 			break;
 		for (k = 0; k < n; k++) {
 			err = group_take(fs, (g0 + k) % n,
-					 k ? 0 : start % PMEMFS_GROUP_BLOCKS, &good,
-					 goal && !k && !i, out);
+					 k ? 0 : start % PMEMFS_GROUP_BLOCKS, &good, out);
 			if (err != -ENOSPC && err != -EUCLEAN)
 				return err;
 			damage |= err == -EUCLEAN;
-			if (w->exact)
-				return err;
 		}
 	}
 	return damage ? -EUCLEAN : -ENOSPC;
@@ -340,26 +336,45 @@ static uint64_t promise(struct fs *fs, unsigned flags, uint64_t want, uint64_t m
 	return (uint64_t)n;
 }
 
+/* Right at goal if that is free; else, for what grows, at the cursor with
+ * room behind it; else near goal. */
+static int place(struct fs *fs, uint64_t goal, uint64_t cursor, struct want *w, struct run *out)
+{
+	struct want exact = *w;
+	int err = -ENOSPC;
+
+	if (goal) {
+		exact.exact = true;
+		err = group_take(fs, (uint32_t)(goal / PMEMFS_GROUP_BLOCKS),
+				 goal % PMEMFS_GROUP_BLOCKS, &exact, out);
+	}
+	if (err != -ENOSPC || w->exact)
+		return err;
+	return find(fs, goal && !w->room ? goal : cursor, w, out);
+}
+
 static int reserve_once(struct fs *fs, unsigned flags, uint64_t goal, uint64_t want,
 			uint64_t min, struct run *out)
 {
 	struct alloc *a = fs->alloc;
 	_Atomic uint64_t *cursor = cursor_of(a, flags);
-	uint64_t start = goal && goal < fs->geo.nr_blocks ? goal : atomic_load(cursor);
+	uint64_t start = atomic_load(cursor) % fs->geo.nr_blocks;
 	struct want w = { .min = min, .align = flags & ALLOC_ALIGN, .exact = flags & ALLOC_EXACT };
 	int err;
 
+	if (ALLOC_ROOM_OF(flags))
+		w.room = 1ull << ALLOC_ROOM_OF(flags);
 	w.want = promise(fs, flags, min64(want, PMEMFS_GROUP_BLOCKS), min);
 	if (!w.want)
 		return -ENOSPC;
-	if (start >= fs->geo.nr_blocks)
-		start = 0;
-	err = find(fs, start, goal != 0, &w, out);
+	err = place(fs, goal < fs->geo.nr_blocks ? goal : 0, start, &w, out);
 	atomic_fetch_add(&a->free, (int64_t)(w.want - (err ? 0 : out->len)));
 	if (err)
 		return err;
 	atomic_fetch_add(&a->reserved, (int64_t)out->len);
-	atomic_store_explicit(cursor, out->blk + out->len, memory_order_relaxed);
+	if (out->blk != goal)			/* somebody went on from where he was */
+		atomic_store_explicit(cursor, out->blk + out->len + w.room,
+				      memory_order_relaxed);
 	return 0;
 }
 

@@ -17,6 +17,14 @@ struct run { uint64_t blk, len; };
 #define ALLOC_META	0x1u	/* may dip into the reserve (L9) */
 #define ALLOC_ALIGN	0x2u	/* prefer 2 MiB alignment */
 #define ALLOC_NODE	0x8u	/* metadata: keep it out of the way of data */
+/*
+ * A file that grows piece by piece: when its next piece cannot be at goal,
+ * put it where 2^order blocks behind it are free, too, and let others begin
+ * behind those. With order following the file's size, files that grow side by
+ * side have extents that double in length instead of alternating blocks.
+ */
+#define ALLOC_ROOM(order)	((order) << 8)
+#define ALLOC_ROOM_OF(flags)	((flags) >> 8 & 31u)
 #define ALLOC_EXACT	0x4u	/* only right at goal, else -ENOSPC quickly */
 
 int alloc_open(struct fs *fs, uint64_t blocks_free);

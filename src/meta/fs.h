@@ -26,6 +26,7 @@ struct fs_options {
 	bool no_background;	/* no threads: tests, fsck, dump */
 	bool salvage;		/* fsck, dump: open even if the slots or the
 				   log are damaged; reads only */
+	bool cut_log;		/* fsck: replay the log up to where it is damaged */
 	enum fs_errors errors;
 	enum fs_atime atime;
 	int granularity;	/* forced enum pm_granularity, or -1 */
@@ -75,6 +76,7 @@ struct fs {
 	pthread_cond_t worker_cond;
 	bool worker_stop, worker_kick, drain;
 	uint64_t replayed;		/* records the last recovery replayed */
+	uint64_t cut;			/* and did not, with cut_log */
 };
 
 /*

@@ -227,8 +227,10 @@ static void write_atime(struct inode *ip)
 	if (!atomic_load(&ip->atime_dirty) || !fs_writable(ip->fs))
 		return;
 	t = txn_begin(ip->fs, PMEMFS_OP_ATIME);
-	if (!t)
+	if (!t) {
+		atomic_store(&ip->atime_dirty, false);	/* lost; never a loop */
 		return;
+	}
 	inode_wrlock(ip);
 	inode_edit(t, ip);
 	txn_commit(t);
@@ -263,7 +265,6 @@ static void leave(struct bucket b, struct inode *ip)
 		ip->refs = 1;			/* others may get it meanwhile */
 		pthread_mutex_unlock(b.lock);
 		write_atime(ip);
-		atomic_store(&ip->atime_dirty, false);
 		inode_put(ip);
 		return;
 	}
@@ -341,7 +342,6 @@ void icache_sync_atimes(struct fs *fs, unsigned max)
 	for (h = 0; h < HEADS && max; h++) {
 		while (max && (ip = find_dirty(fs, h))) {
 			write_atime(ip);
-			atomic_store(&ip->atime_dirty, false);
 			inode_put(ip);
 			max--;
 		}

@@ -9,7 +9,8 @@
  *
  * Lock order (L1): fs->rename_lock; directories, ancestor before descendant
  * (two that are not related: lower number first, under rename_lock); other
- * inodes by number; orphan shard; inode table; allocator; lane.
+ * inodes by number; growing the inode table; orphan shard; reading the inode
+ * table's extents; allocator; lane.
  */
 #ifndef META_INODE_H
 #define META_INODE_H

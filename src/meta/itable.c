@@ -16,7 +16,9 @@
  *       Chunks that this mount added are not compared: the checkpoint derives.
  *   I5  The table grows inside the transaction that needs the slot: the new
  *       chunk is a zero run and a few bytes of its record, no fence of its own.
- *       The table's lock is held until that transaction ends (L2).
+ *       `grow` is held until that transaction ends (L2); the lock of the table
+ *       itself, which readers of its extents take, only from before the record
+ *       to its end, when the transaction waits for no lock any more.
  */
 #include <assert.h>
 #include <errno.h>
@@ -39,16 +41,14 @@ struct itable {
 	struct inode self;			/* the table as a file */
 	pthread_mutex_t load;			/* (l) filling of seg[] */
 	pthread_mutex_t pick;			/* (a) choosing slots */
-	pthread_mutex_t grow;			/* held until the growing txn ends */
+	pthread_mutex_t grow;			/* (g) held until the growing txn ends */
+	bool applying;				/* (g) self.lock is held exclusively */
 	_Atomic uint64_t nr_chunks;
 	uint64_t nr_at_open;			/* (c) later ones are ours: I4 */
 	_Atomic int64_t used;
 	uint64_t cursor;			/* (a) slot to look at next */
 	struct chunk **_Atomic seg[MAX_CHUNKS / SEG_CHUNKS];
 };
-
-/* This thread's transaction is growing the table and holds its lock. */
-static _Thread_local bool i_grow;
 
 int itable_open(struct fs *fs)
 {
@@ -207,24 +207,20 @@ static int chunk_get_slow(struct fs *fs, uint64_t c, struct chunk **out)
 	return err;
 }
 
-/* Locks: the table's (unless this thread's transaction is growing it: nothing
- * of that is in place yet), then load. */
+/* Locks: the table's, then load; neither is held while anything else is. */
 static int chunk_get(struct fs *fs, uint64_t c, struct chunk **out)
 {
 	struct itable *it = fs->itable;
 	struct chunk **seg = atomic_load(&it->seg[c / SEG_CHUNKS]);
-	bool mine = i_grow;
 	int err;
 
 	if (seg && (*out = __atomic_load_n(&seg[c % SEG_CHUNKS], __ATOMIC_ACQUIRE)))
 		return 0;
-	if (!mine)
-		pthread_rwlock_rdlock(&it->self.lock);
+	pthread_rwlock_rdlock(&it->self.lock);
 	pthread_mutex_lock(&it->load);
 	err = chunk_get_slow(fs, c, out);
 	pthread_mutex_unlock(&it->load);
-	if (!mine)
-		pthread_rwlock_unlock(&it->self.lock);
+	pthread_rwlock_unlock(&it->self.lock);
 	return err;
 }
 
@@ -316,15 +312,23 @@ static int pick(struct fs *fs, uint64_t *ino)
 	return err;
 }
 
+/* The table's extents are about to change in place. */
+static void grow_apply(struct fs *fs)
+{
+	pthread_rwlock_wrlock(&fs->itable->self.lock);
+	fs->itable->applying = true;
+}
+
 static void grow_end(struct fs *fs, void *arg, bool committed)
 {
 	struct itable *it = fs->itable;
 
 	(void)arg;
-	i_grow = false;
 	if (committed)
 		atomic_fetch_add(&it->nr_chunks, 1);
-	pthread_rwlock_unlock(&it->self.lock);
+	if (it->applying)
+		pthread_rwlock_unlock(&it->self.lock);
+	it->applying = false;
 	pthread_mutex_lock(&it->pick);
 	if (committed)
 		it->cursor = (atomic_load(&it->nr_chunks) - 1) * PMEMFS_CHUNK_INODES + 2;
@@ -367,8 +371,7 @@ static int grow(struct txn *t, uint64_t *ino, uint64_t *off)
 	uint64_t c = atomic_load(&it->nr_chunks), blk = 0;
 	int err;
 
-	pthread_rwlock_wrlock(&it->self.lock);
-	i_grow = true;
+	txn_before_record(t, grow_apply);
 	txn_at_end(t, grow_end, NULL);
 	if (c >= MAX_CHUNKS)
 		return -ENOSPC;

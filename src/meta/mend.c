@@ -41,3 +41,13 @@ bool mend_has_error(struct fs *fs)
 	pthread_mutex_unlock(&fs->redo->ckpt_lock);
 	return found;
 }
+
+void mend_totals(struct fs *fs, uint64_t blocks_free, uint64_t inodes_used)
+{
+	struct redo *r = fs->redo;
+
+	pthread_mutex_lock(&r->ckpt_lock);
+	r->state.blocks_free = blocks_free;
+	r->state.inodes_used = inodes_used;
+	pthread_mutex_unlock(&r->ckpt_lock);
+}

@@ -18,5 +18,7 @@ bool mend_is_overwritten(const struct pm *pm);
 void mend_clear_error(struct fs *fs);
 /* Do the slots say that damage was met? */
 bool mend_has_error(struct fs *fs);
+/* Say how many there are, for the slots. Everything before is checkpointed. */
+void mend_totals(struct fs *fs, uint64_t blocks_free, uint64_t inodes_used);
 
 #endif

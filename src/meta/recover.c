@@ -6,8 +6,9 @@
  * there are or what time it is (L13). It can be cut anywhere and started
  * again: until both slots carry the new epoch nothing it did is relied on.
  *
- *   R1  Every valid record is made durable first: a killed daemon may have
- *       left one that only the CPU's cache knows.
+ *   R1  Every valid record and both slots are made durable first: a killed
+ *       daemon may have left one that only the CPU's cache knows. A slot that
+ *       could still tear must not be all there is while the other is written.
  *   R2  All records are checked before the first is replayed: numbers unique,
  *       none missing at or below the largest floor, every form inside its
  *       bounds. Damage ends the mount with -EUCLEAN and the pool untouched.
@@ -109,6 +110,31 @@ static int check_forms(struct scan *s)
 	return 0;
 }
 
+/*
+ * fsck: the records before the first damage, which may be replayed one after
+ * the other. What is behind it is counted in fs->cut and forgotten.
+ */
+static void cut_at_damage(struct scan *s)
+{
+	uint64_t last = s->watermark, most = s->floor, seq, where;
+	size_t i;
+
+	if (s->nr)
+		most = max64(most, get64(s->v[s->nr - 1].rec->seq));
+	for (i = 0; i < s->nr; i++) {
+		seq = get64(s->v[i].rec->seq);
+		if ((seq != last + 1 && last < s->floor) || seq == last ||
+		    record_check(&s->fs->geo, s->v[i].rec, &where))
+			break;
+		last = seq;
+	}
+	if (i == s->nr && last >= s->floor)
+		return;
+	s->fs->cut = most - last;
+	s->nr = i;
+	s->floor = 0;
+}
+
 static int collect(struct scan *s, const uint8_t epoch[16])
 {
 	uint32_t i;
@@ -119,10 +145,14 @@ static int collect(struct scan *s, const uint8_t epoch[16])
 			redo_scan_half(s->fs, epoch, i, half, scan_record, s);
 	if (s->err)
 		return s->err;
-	if (s->nr && pm_fence(s->fs->pm))	/* R1, L13 */
+	pm_flush(s->fs->pm, blk_off(PMEMFS_BLK_SLOT0), sizeof(struct pmemfs_slot));
+	pm_flush(s->fs->pm, blk_off(PMEMFS_BLK_SLOT1), sizeof(struct pmemfs_slot));
+	if (pm_fence(s->fs->pm))		/* R1, L13 */
 		return -EIO;
 	if (s->nr)
 		qsort(s->v, s->nr, sizeof(*s->v), by_number);
+	if (s->fs->opt.cut_log)
+		cut_at_damage(s);
 	s->err = check_numbers(s);		/* R2 */
 	return s->err ? s->err : check_forms(s);
 }

@@ -68,6 +68,7 @@ struct txn {
 	struct trun alloc[TXN_MAX_RUNS];
 	struct trun free[TXN_MAX_RUNS];
 	struct { void (*fn)(struct fs *, void *, bool); void *arg; } end[MAX_ENDS];
+	void (*before)(struct fs *);
 	size_t arena_used;
 	uint8_t *arena;			/* shadows live here */
 	uint8_t *rec;			/* TXN_MAX_RECORD bytes */
@@ -172,6 +173,7 @@ struct txn *txn_begin(struct fs *fs, enum pmemfs_op op)
 	t->nr_frees = t->nr_bits = t->nr_ends = 0;
 	t->freed_blocks = 0;
 	t->arena_used = 0;
+	t->before = NULL;
 	return t;
 }
 
@@ -217,6 +219,12 @@ void txn_at_end(struct txn *t, void (*fn)(struct fs *, void *, bool), void *arg)
 	assert(t->nr_ends < MAX_ENDS);
 	t->end[t->nr_ends].fn = fn;
 	t->end[t->nr_ends++].arg = arg;
+}
+
+void txn_before_record(struct txn *t, void (*fn)(struct fs *))
+{
+	assert(!t->before);
+	t->before = fn;
 }
 
 /* ---- shadows -------------------------------------------------------------- */
@@ -572,6 +580,8 @@ static int commit_record(struct txn *t)
 	uint64_t seq, touched;
 	int err;
 
+	if (t->before)
+		t->before(fs);
 	err = redo_lane_get(fs, t->rec_len, &lane);
 	if (err)
 		return err;

@@ -84,6 +84,10 @@ void txn_data_first(struct txn *t);
 void txn_at_end(struct txn *t, void (*fn)(struct fs *, void *arg, bool committed),
 		void *arg);
 
+/* Called once, when all is decided and only the lane is still waited for: takes
+ * the lock that readers need while the record is applied. One a transaction. */
+void txn_before_record(struct txn *t, void (*fn)(struct fs *));
+
 void txn_fail(struct txn *t, int err);	/* sticky; keeps the first */
 int txn_error(const struct txn *t);
 struct fs *txn_fs(const struct txn *t);

@@ -45,11 +45,7 @@ bool verify_all_zero(const void *p, size_t len)
 {
 	const uint8_t *b = p;
 
-	while (len && !*b) {
-		b++;
-		len--;
-	}
-	return len == 0;
+	return !len || (!*b && !memcmp(b, b + 1, len - 1));
 }
 
 const char *verify_kind_name(enum verify_kind kind)

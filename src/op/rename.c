@@ -340,11 +340,12 @@ static int rename_locked(struct renaming *r)
 	if (!t)
 		return -ENOMEM;
 	err = move_names(t, r);
-	if (!err)
-		err = move_inodes(t, r);
-	/* last: the orphan list is locked before the inode table (L1) */
+	/* before the target may go to the orphan list, whose lock comes behind
+	 * that of the inode table (L1) */
 	if (!err && (r->flags & RENAME_WHITEOUT))
 		err = leave_whiteout(t, r);
+	if (!err)
+		err = move_inodes(t, r);
 	if (err)
 		txn_fail(t, err);
 	return op_commit(t, r->mark);

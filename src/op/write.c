@@ -37,6 +37,7 @@
 
 #define WRITE_STRETCHES	64u		/* well below TXN_MAX_RUNS */
 #define LARGE		(2ull << 20)	/* worth a huge page */
+#define ROOM_MAX	4096u		/* blocks kept free behind a piece */
 
 struct stretch {
 	uint64_t pool, nr;	/* blocks */
@@ -56,19 +57,22 @@ struct writing {
 
 /* ---- plan --------------------------------------------------------------------- */
 
-/* Exactly behind what comes before it in the file; else as far from it in the
- * pool as in the file, and on a huge page if the file is large. */
+/*
+ * Exactly behind what comes before it in the file; else as far from it in the
+ * pool as in the file. A large file likes huge pages, and one that grows in
+ * small pieces room to go on as long as it is already (ALLOC_ROOM).
+ */
 static uint64_t goal_of(struct writing *w, uint64_t blk, unsigned *flags)
 {
+	uint64_t size = max64(w->end, get64(inode_view(w->t, w->ip)->size));
+	uint64_t blks = min64(bytes_blks(get64(inode_view(w->t, w->ip)->size)), ROOM_MAX);
 	struct extent e;
 
-	*flags = 0;
-	if (max64(w->end, get64(inode_view(w->t, w->ip)->size)) >= LARGE)
-		*flags = ALLOC_ALIGN;
+	*flags = size >= LARGE ? ALLOC_ALIGN : 0;
 	if (extent_before(w->t, w->ip, blk, &e))
 		return 0;
-	if (e.blk + e.len == blk)
-		*flags = 0;
+	if (blks > 1)
+		*flags |= ALLOC_ROOM(63u - (unsigned)__builtin_clzll(blks));
 	return min64(e.pool + (blk - e.blk), w->ip->fs->geo.nr_blocks - 1);
 }
 

@@ -301,7 +301,9 @@ static int pipe_with(const uint8_t *buf, size_t len)
 
 static void write_node(struct crash *c, const struct cop *op, uint64_t node, unsigned nr)
 {
-	struct tree_blur blur = { op->a, op->x, op->x + op->y, true };
+	struct tree_blur blur = {
+		.node = node, .from = op->x, .to = op->x + op->y, .cut = true, .priv = true,
+	};
 	uint8_t *buf = malloc(op->y);
 	struct payload p;
 	size_t done;
@@ -379,7 +381,9 @@ static void read_sync(struct crash *c, uint64_t node)
 
 static void fallocate_node(struct crash *c, const struct cop *op, uint64_t node)
 {
-	struct tree_blur blur = { op->a, op->x, op->x + op->y, true };
+	struct tree_blur blur = {
+		.node = node, .from = op->x, .to = op->x + op->y, .cut = true,
+	};
 
 	crash_begin(c, &blur);
 	op_fallocate(crash_ctx(c), node, op->x, op->y, op->flags);

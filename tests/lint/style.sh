@@ -28,6 +28,10 @@ for f in "${c[@]}" "${sh[@]}" Makefile.am configure.ac; do
 		hit "$f" "no SPDX line"
 done
 
+for f in "${sh[@]}"; do
+	grep -qE '^set -eu' "$f" || hit "$f" "no set -eu"
+done
+
 words='TO''DO|FIX''ME|XX''X|HA''CK'
 out=$(grep -nE "(^|[^A-Za-z])($words)([^A-Za-z]|\$)" "${c[@]}" "${sh[@]}" "${other[@]}" || true)
 hit "$out" "do it, or say why not"

@@ -276,21 +276,27 @@ void crash_op(struct crash *c, unsigned nr)
 
 void crash_begin(struct crash *c, const struct tree_blur *blur)
 {
+	struct crash_actor *a = &c->actor[crash_me()];
+
 	if (c->unseen)
 		return;
 	if (blur)
-		c->actor[0].state[c->actor[0].nr_calls].blur = *blur;
-	rec_mark_nr(c->rec, "begin", 0);
+		a->state[a->nr_calls].blur = *blur;
+	rec_mark_nr(c->rec, "begin", (unsigned)crash_me());
 }
 
+/* While two threads run nobody looks: each did all this alone before. */
 void crash_end(struct crash *c)
 {
+	struct crash_actor *a = &c->actor[crash_me()];
+
 	if (c->unseen)
 		return;
-	rec_mark_nr(c->rec, "end", 0);
-	c->actor[0].nr_calls++;
-	crash_observe(c, 0);
+	rec_mark_nr(c->rec, "end", (unsigned)crash_me());
 	c->stats->calls++;
+	a->nr_calls++;
+	if (c->load->actors == 1 || c->alone)
+		crash_observe(c, (unsigned)crash_me());
 }
 
 void crash_unseen(struct crash *c, bool on)
@@ -325,6 +331,64 @@ static void run_load(struct crash *c, const struct crash_load *l)
 	crash_observe(c, 0);
 	c->from_event = l->flags & LOAD_MOUNT ? 0 : rec_now(c->rec);
 	l->run(c, l, 0);
+}
+
+/*
+ * First each actor alone, to know the states it goes through: the clock is
+ * the thread's own, and inode numbers do not count, so they are the same.
+ */
+static void run_threads(struct crash *c, const struct crash_load *l)
+{
+	for (unsigned i = 0; i < TREE_ACTORS; i++) {
+		mount_live(c);
+		c->alone = true;
+		crash_observe(c, i);
+		crash_run_threads(c, l, i, 1);
+		fs_crash(c->fs);
+		undo_back(&c->live);
+		crash_seed_random(4);
+	}
+	c->alone = false;
+	rec_restart_on(c->rec, c->base);
+	c->actor[0].nr_calls = c->actor[1].nr_calls = 0;
+	mount_live(c);
+	c->from_event = rec_now(c->rec);
+	crash_run_threads(c, l, 0, TREE_ACTORS);
+}
+
+/*
+ * Without a mounted pool: mkfs and the like. The trees before and after are
+ * found by mounting the memory, unrecorded.
+ */
+static void run_raw(struct crash *c, const struct crash_load *l)
+{
+	struct pm_config cfg = {
+		.backend = &pm_backend_record, .backend_arg = c->rec,
+		.flags = PM_CREATE, .granularity = c->granularity,
+	};
+	struct crash_actor *a = &c->actor[0];
+	struct pm *pm;
+
+	memset(next_state(a), 0, sizeof(*a->state));
+	crash_look_live(c, &a->state[0].d);
+	undo_back(&c->live);
+	if (pm_open(&pm, "live", &cfg))
+		abort();
+	rec_mark_nr(c->rec, "begin", 0);
+	if (l->raw(c, pm))
+		crash_complain(c, "failed: %s", last_line);
+	rec_mark_nr(c->rec, "end", 0);
+	pm_close(pm);
+	a->nr_calls++;
+	memset(next_state(a), 0, sizeof(*a->state));
+	crash_look_live(c, &a->state[1].d);
+	c->from_event = 0;
+}
+
+static void leave(struct crash *c, const struct crash_load *l)
+{
+	if (!c->fs)
+		return;
 	if (l->no_unmount)
 		fs_crash(c->fs);
 	else
@@ -341,12 +405,16 @@ void crash_live(struct crash *c, const struct crash_load *l)
 	crash_forget_states(c);
 	c->load = l;
 	rec_restart_on(c->rec, c->base);
+	rec_thread(0);
 	crash_seed_random(4);
 	crash_set_clock(2000000);
 	options(c, true, l->flags & LOAD_ATIME);
-	if (l->actors > 1)
-		crash_live_threads(c, l);
+	if (l->raw)
+		run_raw(c, l);
+	else if (l->actors > 1)
+		run_threads(c, l);
 	else
 		run_load(c, l);
+	leave(c, l);
 	undo_back(&c->live);
 }

@@ -68,6 +68,7 @@ struct crash_setup {
 #define LOAD_MOUNT	0x04u		/* cut the first mount, too */
 #define LOAD_ATIME	0x08u		/* mounted with strictatime */
 #define LOAD_AGAIN	0x10u		/* recover twice, every time */
+#define LOAD_NO_POOL	0x20u		/* there may be none while the call is in flight */
 
 struct crash_load {
 	char name[120];
@@ -77,6 +78,8 @@ struct crash_load {
 	uint64_t seed;			/* of the schedule of two threads */
 	/* Does it all, call by call; actor is 0 with one. */
 	void (*run)(struct crash *c, const struct crash_load *l, unsigned actor);
+	/* Instead of run: without a mounted pool (mkfs). */
+	int (*raw)(struct crash *c, struct pm *pm);
 	const void *arg;		/* for run */
 	unsigned op[4], nr_ops;		/* for run */
 	unsigned from_op;		/* crashes begin with this op (crash_op()) */

@@ -9,10 +9,12 @@
 
 #include "base/bytes.h"
 #include "copy/copy.h"
+#include "meta/super.h"
 #include "meta/verify.h"
 #include "support/crash_int.h"
 
 #define PROBE	"zz-probe"
+#define NO_POOL	1u			/* instead of a digest */
 
 /* ---- mounting -------------------------------------------------------------- */
 
@@ -27,24 +29,57 @@ static void complain(struct crash_look *out, const char *what, const char *text)
 		snprintf(out->bad, sizeof(out->bad), "%.80s: %.400s", what, text);
 }
 
+/* Something that is not a mount is in the middle of its work. */
+static bool in_flight(const struct crash *c)
+{
+	return c->load->raw && c->actor[0].begun > c->actor[0].acked;
+}
+
+struct verifying {
+	struct crash *c;
+	struct crash_look *out;
+};
+
 static void problem(void *arg, const struct verify_problem *p)
 {
-	struct crash_look *out = arg;
+	struct verifying *v = arg;
 	char text[400];
 
+	if (in_flight(v->c) && p->kind == VERIFY_SUPER)
+		return;			/* one of the two may be bad now */
 	snprintf(text, sizeof(text), "%s, inode %llu, offset %#llx: %s",
 		 verify_kind_name(p->kind), (unsigned long long)p->ino,
 		 (unsigned long long)p->off, p->text);
-	complain(out, "verify", text);
+	complain(v->out, "verify", text);
 }
 
-static uint64_t verify(struct fs *fs, struct crash_look *out)
+static uint64_t verify(struct crash *c, struct fs *fs, struct crash_look *out)
 {
+	struct verifying v = { c, out };
 	struct verify_result res;
 
-	if (verify_fs(fs, problem, out, NULL, &res))
+	if (verify_fs(fs, problem, &v, NULL, &res))
 		complain(out, "verify", "no memory");
 	return res.orphans;
+}
+
+/* Is there a superblock to believe in? */
+static bool has_super(struct crash *c)
+{
+	struct pm_config cfg = {
+		.backend = &pm_backend_undo, .backend_arg = &c->image,
+		.granularity = c->granularity,
+	};
+	struct geometry geo;
+	const char *other;
+	struct pm *pm;
+	int which, err;
+
+	if (pm_open(&pm, "image", &cfg))
+		return false;
+	err = super_read(pm, &geo, &which, &other);
+	pm_close(pm);
+	return !err;
 }
 
 static struct fs *mount_image(struct crash *c, struct pm_rec *rec, struct crash_look *out)
@@ -61,6 +96,10 @@ static struct fs *mount_image(struct crash *c, struct pm_rec *rec, struct crash_
 	err = fs_open(&fs, "image", &opt);
 	if (!err)
 		return fs;
+	if (in_flight(c) && c->load->flags & LOAD_NO_POOL && !has_super(c)) {
+		out->d.seen[0] = NO_POOL;
+		return NULL;
+	}
 	snprintf(text, sizeof(text), "mount failed (%d)", err);
 	complain(out, text, crash_last_line());
 	return NULL;
@@ -88,7 +127,7 @@ static bool same(const struct tree_digest *a, const struct tree_digest *b)
 static void look_at(struct crash *c, struct fs *fs, struct crash_look *out)
 {
 	struct tree_digest drained;
-	uint64_t orphans = verify(fs, out);
+	uint64_t orphans = verify(c, fs, out);
 
 	digest(c, fs, &out->d, out);
 	if (orphans) {
@@ -96,7 +135,7 @@ static void look_at(struct crash *c, struct fs *fs, struct crash_look *out)
 			complain(out, "draining orphans failed", crash_last_line());
 		if (fs_checkpoint(fs))
 			complain(out, "checkpoint failed", crash_last_line());
-		if (verify(fs, out))
+		if (verify(c, fs, out))
 			complain(out, "verify", "orphans are left");
 		digest(c, fs, &drained, out);
 		if (!same(&drained, &out->d))
@@ -108,7 +147,7 @@ static void look_at(struct crash *c, struct fs *fs, struct crash_look *out)
 }
 
 /* Whatever was recovered must be fit to be used. */
-static void use(struct fs *fs, struct crash_look *out)
+static void use(struct crash *c, struct fs *fs, struct crash_look *out)
 {
 	struct op_ctx ctx = { .fs = fs, .pid = 1 };
 	uint8_t bytes[5000], is[5000];
@@ -131,7 +170,7 @@ static void use(struct fs *fs, struct crash_look *out)
 		complain(out, "use after recovery failed", crash_last_line());
 	if (fs_checkpoint(fs))
 		complain(out, "checkpoint failed", crash_last_line());
-	verify(fs, out);
+	verify(c, fs, out);
 }
 
 void crash_look(struct crash *c, struct pm_rec *rec, bool deep, struct crash_look *out)
@@ -157,8 +196,24 @@ void crash_look(struct crash *c, struct pm_rec *rec, bool deep, struct crash_loo
 		complain(out, "recovered again", "the tree changed");
 	if (*again.bad)
 		complain(out, "recovered again", again.bad);
-	use(fs, out);
+	use(c, fs, out);
 	fs_crash(fs);
+}
+
+void crash_look_live(struct crash *c, struct tree_digest *d)
+{
+	struct fs_options opt = c->opt;
+	struct op_ctx ctx = { .pid = 1 };
+
+	opt.backend = &pm_backend_undo;
+	opt.backend_arg = &c->live;
+	memset(d, 0, sizeof(*d));
+	d->seen[0] = NO_POOL;
+	if (fs_open(&ctx.fs, "live", &opt))
+		return;
+	if (tree_digest(&ctx, 1, d))
+		crash_complain(c, "the tree cannot be looked at: %s", crash_last_line());
+	fs_crash(ctx.fs);
 }
 
 /* ---- judging ---------------------------------------------------------------- */
@@ -238,10 +293,12 @@ const char *crash_judge(struct crash *c, const struct tree_digest *d)
 	struct crash_actor *a = &c->actor[0];
 	const char *what = NULL;
 
+	if (c->load->raw && d->seen[0] == NO_POOL)
+		return in_flight(c) ? NULL : "no pool is left";
 	for (unsigned i = 0; i < c->load->actors && !what; i++)
 		what = judge_actor(&c->actor[i], i, d);
 	if (what && c->load->actors == 1 && a->begun > a->acked &&
-	    a->state[a->acked].blur.path)
+	    a->state[a->acked].blur.node)
 		what = judge_blur(c, d);
 	return what;
 }

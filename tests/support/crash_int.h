@@ -47,6 +47,7 @@ struct crash {
 	struct crash_actor actor[TREE_ACTORS];
 	size_t from_event;
 	bool unseen;			/* calls do not count for the moment */
+	bool alone;			/* one actor goes first, to see what it leads to */
 	bool quiet, loud, rerun;
 	unsigned violations;
 	struct crash_cached *cache;
@@ -72,7 +73,11 @@ const char *crash_last_line(void);
 
 /* ---- crash_sched.c ---- */
 
-void crash_live_threads(struct crash *c, const struct crash_load *l);
+/* Run the load's part of actors [first, first + nr), each in a thread. */
+void crash_run_threads(struct crash *c, const struct crash_load *l, unsigned first,
+		       unsigned nr);
+int crash_me(void);			/* the actor that this thread is */
+bool crash_scheduled(void);
 
 /* ---- crash_check.c ---- */
 
@@ -82,6 +87,8 @@ void crash_look(struct crash *c, struct pm_rec *rec, bool deep, struct crash_loo
 /* NULL or what is wrong with a tree, given what had returned. May mount the
  * image, which is then left changed. */
 const char *crash_judge(struct crash *c, const struct tree_digest *d);
+/* A digest of what the live memory holds, mounted unrecorded. */
+void crash_look_live(struct crash *c, struct tree_digest *d);
 struct crash_cached *crash_cache_find(struct crash *c, uint64_t key);
 void crash_cache_add(struct crash *c, uint64_t key, const struct tree_digest *d, bool deep);
 void crash_cache_drop(struct crash *c);

@@ -355,6 +355,10 @@ static const char *blurred(const struct tree_node *is, const struct tree_node *w
 			continue;
 		return in ? "foreign bytes in the range" : "bytes outside the range";
 	}
+	if (blur->priv && a.attr.mode == will->attr.mode && a.xattrs == will->xattrs) {
+		a.attr.mode = was->attr.mode;
+		a.xattrs = was->xattrs;
+	}
 	/* all else is as before */
 	a.attr.size = was->attr.size;
 	a.data = was->data;
@@ -365,13 +369,8 @@ static const char *blurred(const struct tree_node *is, const struct tree_node *w
 const char *tree_between(const struct tree_picture *p, const struct tree_picture *was,
 			 const struct tree_picture *will, const struct tree_blur *blur)
 {
-	uint64_t node = 0;
-
 	if (p->nr != was->nr)
 		return "names";
-	for (size_t i = 0; i < was->nr && blur->path; i++)
-		if (!strcmp(was->node[i].path, blur->path))
-			node = was->node[i].nodeid;
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct tree_node *a = find(was, p->node[i].path), *b;
 		const char *what;
@@ -379,7 +378,7 @@ const char *tree_between(const struct tree_picture *p, const struct tree_picture
 		if (!a)
 			return "names";
 		b = find(will, p->node[i].path);
-		if (node && b && a->nodeid == node)	/* by any of its names */
+		if (b && a->nodeid == blur->node)	/* by any of its names */
 			what = blurred(&p->node[i], a, b, blur);
 		else
 			what = differs(&p->node[i], a, true);

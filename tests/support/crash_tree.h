@@ -49,9 +49,10 @@ void tree_picture_free(struct tree_picture *p);
 
 /* What may differ from both `was` and `will` while a call is in flight. */
 struct tree_blur {
-	const char *path;		/* of the file; NULL: nothing may */
+	uint64_t node;			/* of the file; 0: nothing may */
 	uint64_t from, to;		/* bytes old or new, each for itself */
 	bool cut;			/* any prefix of the growth may be there */
+	bool priv;			/* set-id bits and capabilities may be gone already */
 };
 
 /*

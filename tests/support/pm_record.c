@@ -48,10 +48,16 @@ _Thread_local const struct pm_site *pm_site_now;
 
 /* ---- the log ----------------------------------------------------------- */
 
+static _Thread_local unsigned mine;	/* this thread's number + 1 */
+
+void rec_thread(unsigned nr)
+{
+	mine = nr + 1;
+}
+
 static unsigned my_number(void)
 {
 	static _Atomic unsigned threads;
-	static _Thread_local unsigned mine;
 
 	if (!mine)
 		mine = atomic_fetch_add(&threads, 1) + 1;

@@ -80,6 +80,8 @@ size_t rec_mark(struct pm_rec *rec, const char *tag);
 size_t rec_mark_nr(struct pm_rec *rec, const char *tag, unsigned nr);
 /* The process that wrote so far is gone (M6). */
 void rec_death(struct pm_rec *rec);
+/* The number that events of this thread carry from now on. */
+void rec_thread(unsigned nr);
 /* Forget the log; what memory holds now counts as durable. Pool open. */
 void rec_restart(struct pm_rec *rec);
 /*

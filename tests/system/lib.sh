@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # lib.sh - what every system test starts with
 #
+#	set -eu
 #	. "${srcdir:-.}/tests/system/lib.sh"
 #	scratch 256			(MiB the test will need; sets $T, $MNT, $POOL)
 #	make_pool 128M
@@ -10,8 +11,8 @@
 #	unmount_pool			(and the daemon's exit status is 0)
 #	check_pool			(fsck -n -f finds nothing)
 #
-# The programs come from the environment of `make check`; by hand, run a test
-# in the build directory. Exit status: 0 passed, 1 failed, 77 skipped. Whatever
+# The programs come from the environment of `make check`; by hand, in the
+# build directory: srcdir=SOURCE bash SOURCE/tests/system/s_apps.sh. Exit status: 0 passed, 1 failed, 77 skipped. Whatever
 # happens, nothing stays mounted, running or on the disk.
 set -eu
 shopt -s inherit_errexit

@@ -4,6 +4,7 @@
 # git, a build, tar, sqlite3, rsync, cp -a. Whatever they made is the same,
 # byte by byte and name by name, after an unmount, fsck and a remount.
 # LONG=1 configures and builds pmemfs itself on the mount.
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 600
 make_pool 512M
@@ -61,7 +62,8 @@ try_git()
 		say "git: no history to clone here, a repository is made"
 		rm -rf "$MNT/clone"
 		git init -q "$T/repo"
-		cp -r "$srcdir/src" "$srcdir/tests" "$srcdir/man" "$T/repo/"
+		tar -C "$srcdir" -cf - --exclude=./.git --exclude=./build --exclude=./_build \
+			--exclude=./_inst --exclude=./autom4te.cache . | tar -C "$T/repo" -xf -
 		git -C "$T/repo" add -A
 		git -C "$T/repo" commit -q -m first
 		git clone -q "file://$T/repo" "$MNT/clone"

@@ -3,6 +3,7 @@
 #
 # Writers get ENOSPC and nothing else; reading, unlink, truncate and rename
 # over a name always work; what was deleted can be written again; fsck agrees.
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 64
 make_pool 16M

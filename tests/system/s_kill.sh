@@ -6,6 +6,7 @@
 # SIGKILL hits some writers, then the daemon. After a remount every recorded
 # file is there and whole, every recorded removal has happened, no file under
 # a final name is torn, and fsck agrees.
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 300
 writers=20

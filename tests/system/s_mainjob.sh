@@ -3,6 +3,7 @@
 #
 # A stream through a pipe is spliced in, a tree is copied in; after a remount
 # every byte is the same and fsck finds nothing.
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 600
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # s_mount.sh - what cannot be mounted is refused with one line and the right
 # exit status; what can, is mounted as asked
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 100
 make_pool 32M

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # s_names.sh - many names, and names that come and go while somebody reads
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 200
 make_pool 128M

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # s_sigterm.sh - a signal unmounts, and loses nothing: not the dirty pages of
 # a mapping, not what is written while it unmounts, not with a file held open
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 command -v python3 >/dev/null || skip "needs python3 to hold a mapping"
 scratch 100

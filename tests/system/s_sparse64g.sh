@@ -3,6 +3,7 @@
 #
 # Counts decide, not clocks: after mkfs, and after a mount and its unmount, a
 # 64 GiB pool made with --sparse has less than 4 MiB of blocks.
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 64
 

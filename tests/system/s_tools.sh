@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # s_tools.sh - mkfs, fsck and dump say what they do, and refuse the rest
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 200
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # s_umount.sh - every way a mount can end takes the daemon with it
+set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 100
 make_pool 48M

@@ -23,7 +23,7 @@
 #define SIZE	(16ull << 20)
 #define OLD	0xee
 #define STEPS	8
-#define IMAGES	8u		/* per fence */
+#define IMAGES	6u		/* per fence */
 #define LOOK	(1u << 20)	/* bytes compared; files here are smaller */
 
 static struct pool p;
@@ -176,7 +176,6 @@ static void make_image(struct rec_walk *w, size_t at, unsigned k, uint8_t *image
 	size_t i, n = rec_walk_nr_pending(w);
 	uint64_t seed = at * IMAGES + k;
 	struct rec_line line;
-	bool all;
 
 	if (k < 3) {
 		rec_walk_image(w, k == 0 ? REC_NONE : k == 1 ? REC_ALL : REC_RANDOM, seed, image);
@@ -186,8 +185,7 @@ static void make_image(struct rec_walk *w, size_t at, unsigned k, uint8_t *image
 	for (i = 0; i < n; i++) {
 		line = rec_walk_pending(w, i);
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-		all = in_log(line.off) ? k != 7 : k == 7;
-		if (all)
+		if (in_log(line.off))
 			rec_walk_patch(w, i, 0xff, image);
 		else if (k > 3)		/* 3: none of it */
 			rec_walk_patch(w, i, (uint8_t)(seed >> 33), image);
