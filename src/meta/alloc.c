@@ -214,6 +214,14 @@ struct want {
 	bool align, exact;
 };
 
+/* The first huge-page boundary in a free stretch, if enough lies behind it. */
+static uint32_t aligned(uint32_t b, uint32_t end, const struct want *w)
+{
+	uint32_t at = (uint32_t)align_up(b, PMEMFS_HUGE_BLOCKS);
+
+	return at < end && end - at >= min64(w->want, PMEMFS_HUGE_BLOCKS) ? at : b;
+}
+
 /* The first run of want blocks (and room) at or behind from, else the longest of at
  * least min; wraps. Length 0: none. */
 static struct run search(struct group *gr, uint32_t from, const struct want *w)
@@ -224,9 +232,8 @@ static struct run search(struct group *gr, uint32_t from, const struct want *w)
 	for (pass = 0; pass < 2; pass++) {
 		for (b = bit_next(gr->busy, pass ? 0 : from, false); b < limit; ) {
 			end = bit_next(gr->busy, b, true);
-			if (w->align && align_up(b, PMEMFS_HUGE_BLOCKS) < end &&
-			    end - align_up(b, PMEMFS_HUGE_BLOCKS) >= min64(w->want, PMEMFS_HUGE_BLOCKS))
-				b = (uint32_t)align_up(b, PMEMFS_HUGE_BLOCKS);
+			if (w->align)
+				b = aligned(b, end, w);
 			if (end - b > best.len)
 				best = (struct run){ b, end - b };
 			if (end - b > longest)
@@ -504,5 +511,12 @@ uint64_t alloc_avail_blocks(struct fs *fs)
 	return at_least_0((int64_t)alloc_free_blocks(fs) - (int64_t)fs->geo.reserve);
 }
 
-uint64_t alloc_quarantined(struct fs *fs) { return at_least_0(atomic_load(&fs->alloc->quarantined)); }
-uint64_t alloc_reserved(struct fs *fs) { return at_least_0(atomic_load(&fs->alloc->reserved)); }
+uint64_t alloc_quarantined(struct fs *fs)
+{
+	return at_least_0(atomic_load(&fs->alloc->quarantined));
+}
+
+uint64_t alloc_reserved(struct fs *fs)
+{
+	return at_least_0(atomic_load(&fs->alloc->reserved));
+}

@@ -37,7 +37,7 @@ static int unpack(const struct inode *ip, uint64_t blk, uint64_t where, struct e
 	    e->len > geo->nr_blocks - 1 - e->pool ||
 	    where & PMEMFS_EXT_FLAGS & ~PMEMFS_EXT_UNWRITTEN ||
 	    blk > bytes_blks(PMEMFS_MAX_SIZE) - e->len)
-		return damaged(ip->fs, ip->off, "inode %llu: extent at file block %llu is out of range",
+		return damaged(ip->fs, ip->off, "inode %llu: extent at block %llu is out of range",
 			       (unsigned long long)ip->ino, (unsigned long long)blk);
 	return 0;
 }

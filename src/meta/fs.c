@@ -232,15 +232,15 @@ static int open_super(struct fs *fs)
 	if (err)
 		return err;
 	if (which && !fs->ro && mend_is_overwritten(fs->pm)) {
-		log_err("something that is not pmemfs begins where the pool does; only its last "
-			"block still says pmemfs. If the pool is what you want back: fsck.pmemfs -y");
+		log_err("something that is not pmemfs begins where the pool does; only its "
+			"last block still says pmemfs. If you want the pool back: fsck.pmemfs -y");
 		return -EUCLEAN;
 	}
 	if (other)
 		log_warn("the %s superblock is bad (%s); fsck.pmemfs repairs it",
 			 which ? "primary" : "replica", other);
 	if (!fs->ro && fs->geo.ro_compat & ~PMEMFS_RO_COMPAT_ALL) {
-		log_err("the pool has features (%#x) that this version can only read: mount it with -o ro",
+		log_err("the pool has features (%#x) that this version can only read: use -o ro",
 			fs->geo.ro_compat & ~PMEMFS_RO_COMPAT_ALL);
 		return -EROFS;
 	}

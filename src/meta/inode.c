@@ -186,7 +186,7 @@ static int evict_step(struct txn *t, struct inode *ip)
 
 	if (mi->root_kind == PMEMFS_ROOT_INLINE || mi->root_kind == PMEMFS_ROOT_TREE) {
 		if (inode_is_dir(mi))
-			return damaged(ip->fs, ip->off, "directory %llu was removed but is not empty",
+			return damaged(ip->fs, ip->off, "removed directory %llu is not empty",
 				       (unsigned long long)ip->ino);
 		more = extent_remove(t, ip, 0, bytes_blks(PMEMFS_MAX_SIZE));
 	}
@@ -418,41 +418,6 @@ void inode_rdlock(struct inode *ip) { pthread_rwlock_rdlock(&ip->lock); }
 void inode_wrlock(struct inode *ip) { pthread_rwlock_wrlock(&ip->lock); }
 void inode_unlock(struct inode *ip) { pthread_rwlock_unlock(&ip->lock); }
 
-static bool seen(struct inode **ips, unsigned i)
-{
-	unsigned k;
-
-	for (k = 0; k < i; k++)
-		if (ips[k] == ips[i])
-			return true;
-	return !ips[i];
-}
-
-void inode_wrlock_many(struct inode **ips, unsigned n)
-{
-	struct inode *x;
-	unsigned i, k;
-
-	for (i = 1; i < n; i++)			/* few: insertion sort by number */
-		for (k = i; k > 0 && ips[k] && (!ips[k - 1] || ips[k - 1]->ino > ips[k]->ino); k--) {
-			x = ips[k];
-			ips[k] = ips[k - 1];
-			ips[k - 1] = x;
-		}
-	for (i = 0; i < n; i++)
-		if (!seen(ips, i))
-			inode_wrlock(ips[i]);
-}
-
-void inode_unlock_many(struct inode **ips, unsigned n)
-{
-	unsigned i;
-
-	for (i = 0; i < n; i++)
-		if (!seen(ips, i))
-			inode_unlock(ips[i]);
-}
-
 void inode_set_mtime(struct pmemfs_inode *mi, const struct timespec *ts)
 {
 	mi->mtime = put64((uint64_t)ts->tv_sec);
@@ -505,7 +470,7 @@ void inode_accessed(struct inode *ip)
 		atomic_fetch_add_explicit(&ip->fs->icache->dirty, 1, memory_order_relaxed);
 }
 
-/* ---- making and unmaking ---------------------------------------------------------------------- */
+/* ---- making and unmaking ------------------------------------------------------- */
 
 struct pmemfs_inode *inode_create(struct txn *t, uint32_t mode, uint32_t uid, uint32_t gid,
 				  uint64_t parent, uint64_t *ino, uint32_t *gen, uint64_t *off)

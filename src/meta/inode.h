@@ -77,11 +77,6 @@ const struct pmemfs_inode *inode_view(struct txn *t, const struct inode *ip);
 void inode_rdlock(struct inode *ip);
 void inode_wrlock(struct inode *ip);
 void inode_unlock(struct inode *ip);
-/* Lock several exclusively in the one order; NULLs and repeats are skipped.
- * (Non-directories, or directories whose order the caller vouches for.) */
-void inode_wrlock_many(struct inode **ips, unsigned n);
-void inode_unlock_many(struct inode **ips, unsigned n);
-
 static inline bool inode_is_dir(const struct pmemfs_inode *mi)
 {
 	return (get32(mi->mode) & 0170000) == 0040000;

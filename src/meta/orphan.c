@@ -62,9 +62,9 @@ int orphan_open(struct fs *fs)
 	for (s = 0; s < PMEMFS_SHARDS; s++) {
 		h = pm_at(fs->pm, head_off(s), sizeof(*h));
 		if (get32(h->crc) != seal_crc(h, sizeof(*h), head_off(s))) {
-			if (!fs->opt.salvage)
-				return damaged(fs, head_off(s), "orphan list %u: wrong checksum", s);
-			continue;
+			if (fs->opt.salvage)
+				continue;
+			return damaged(fs, head_off(s), "orphan list %u: wrong checksum", s);
 		}
 		o->shard[s].old = get64(h->first);
 	}

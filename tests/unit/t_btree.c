@@ -88,75 +88,71 @@ static void change(struct tree *tr, struct model *m, unsigned k, bool remove, un
 	m->byte[k] = val[0];
 }
 
+static struct tree tree_at(struct pool *p, struct txn *t, uint64_t root)
+{
+	return (struct tree){ .fs = p->fs, .t = t, .root = root, .owner = 77,
+			      .kind = PMEMFS_TREE_XATTR };
+}
+
+/* One record of six changes, or, now and then, six changes for nothing. */
+static void record(struct pool *p, struct model *m, uint64_t *root, unsigned odds, unsigned max)
+{
+	static struct model saved;
+	struct txn *t = txn_begin(p->fs, PMEMFS_OP_OTHER);
+	struct tree tr = tree_at(p, t, *root);
+	unsigned i;
+
+	saved = *m;
+	for (i = 0; i < 6; i++)
+		change(&tr, m, rnd() % MODEL, rnd() % 10 < odds, max);
+	if (rnd() % 7 == 0) {
+		txn_abort(t);
+		*m = saved;
+		return;
+	}
+	ck_assert_int_eq(txn_commit(t), 0);
+	*root = tr.root;
+}
+
+static void empty(struct pool *p, uint64_t *root)
+{
+	struct item it;
+	unsigned i;
+
+	while (*root) {
+		struct txn *t = txn_begin(p->fs, PMEMFS_OP_EVICT);
+		struct tree tr = tree_at(p, t, *root);
+
+		for (i = 0; i < 8 && tree_ge(&tr, 0, &it) == 0; i++)
+			MUST(tree_delete(&tr, it.key) == 0);
+		*root = tr.root;
+		ck_assert_int_eq(txn_commit(t), 0);
+	}
+}
+
 /* Grow, churn, shrink to nothing; max is the largest value. */
 static void run(unsigned max, uint64_t seed)
 {
 	static struct model m;
 	struct pool p;
 	uint64_t before, root = 0;
-	unsigned round, i, odds;
+	struct tree tr;
+	unsigned round;
 
 	memset(&m, 0, sizeof(m));
 	rnd_state = seed;
 	pool_make(&p, 32 << 20);
 	before = pool_free_blocks(&p);
 	for (round = 0; round < 1500; round++) {
-		struct txn *t = txn_begin(p.fs, PMEMFS_OP_OTHER);
-		struct tree tr = { .fs = p.fs, .t = t, .root = root, .owner = 77,
-				   .kind = PMEMFS_TREE_XATTR };
-
-		odds = round < 500 ? 2 : round < 1000 ? 5 : 9;
-		for (i = 0; i < 6; i++)
-			change(&tr, &m, rnd() % MODEL, rnd() % 10 < odds, max);
-		if (rnd() % 7 == 0) {		/* sometimes: all of it for nothing */
-			struct model saved = m;
-
-			change(&tr, &m, rnd() % MODEL, false, max);
-			m = saved;
-			txn_fail(t, -EINTR);
-		}
-		root = txn_error(t) == -EINTR ? root : tr.root;
-		if (txn_error(t)) {
-			memset(&m, 0, sizeof(m));
-			txn_abort(t);
-			t = txn_begin(p.fs, PMEMFS_OP_OTHER);
-			tr = (struct tree){ .fs = p.fs, .root = root, .owner = 77,
-					    .kind = PMEMFS_TREE_XATTR };
-			for (uint64_t at = 0;;) {	/* the model again, from the tree */
-				struct item it;
-
-				if (tree_ge(&tr, at, &it))
-					break;
-				i = (unsigned)((it.key - 7) / 3);
-				m.used[i] = true;
-				m.len[i] = (uint16_t)it.len;
-				m.byte[i] = it.len ? it.val[0] : 0;
-				m.nr++;
-				at = it.key + 1;
-			}
-			txn_abort(t);
-		} else {
-			ck_assert_int_eq(txn_commit(t), 0);
-		}
+		record(&p, &m, &root, round < 500 ? 2 : round < 1000 ? 5 : 9, max);
 		if (round % 100 == 0) {
-			tr = (struct tree){ .fs = p.fs, .root = root, .owner = 77,
-					    .kind = PMEMFS_TREE_XATTR };
+			tr = tree_at(&p, NULL, root);
 			check_all(&tr, &m);
 		}
 		if (round % 300 == 299)
 			pool_crash(&p);
 	}
-	while (root) {
-		struct txn *t = txn_begin(p.fs, PMEMFS_OP_EVICT);
-		struct tree tr = { .fs = p.fs, .t = t, .root = root, .owner = 77,
-				   .kind = PMEMFS_TREE_XATTR };
-		struct item it;
-
-		for (i = 0; i < 8 && tree_ge(&tr, 0, &it) == 0; i++)
-			MUST(tree_delete(&tr, it.key) == 0);
-		root = tr.root;
-		ck_assert_int_eq(txn_commit(t), 0);
-	}
+	empty(&p, &root);
 	fs_checkpoint(p.fs);
 	ck_assert_uint_eq(pool_free_blocks(&p), before);
 	pool_end(&p);
