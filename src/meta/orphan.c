@@ -149,13 +149,14 @@ bool orphan_listed(const struct inode *ip)
 	return get32(link_at(ip->fs, ip->off)->listed);
 }
 
-static void add(struct txn *t, uint64_t ino, uint64_t inode_off)
+/* l: the inode's own link. */
+static void add(struct txn *t, uint64_t ino, struct pmemfs_link *l)
 {
 	struct shard *s = shard_lock(t, ino);
 	struct pmemfs_shard *head = txn_edit(t, head_off(s->index), sizeof(*head));
-	struct pmemfs_link *l = link_edit(t, inode_off), *next;
+	struct pmemfs_link *next;
 
-	if (!head || !l || get32(l->listed))
+	if (!head || get32(l->listed))
 		return;
 	l->listed = put32(1);
 	l->prev = put64(0);
@@ -171,14 +172,28 @@ static void add(struct txn *t, uint64_t ino, uint64_t inode_off)
 
 void orphan_add(struct txn *t, struct inode *ip)
 {
-	if (!txn_error(t) && !orphan_listed(ip))
-		add(t, ip->ino, ip->off);
+	struct pmemfs_link *l;
+
+	if (txn_error(t) || orphan_listed(ip))
+		return;
+	shard_lock(t, ip->ino);
+	l = link_edit(t, ip->off);
+	if (l)
+		add(t, ip->ino, l);
 }
 
+/* The slot may lie in a chunk that this very record adds to the table: what the
+ * medium holds there now is somebody's old bytes. */
 void orphan_add_new(struct txn *t, uint64_t ino, uint64_t off)
 {
-	if (!txn_error(t))
-		add(t, ino, off);
+	struct pmemfs_link *l;
+
+	if (txn_error(t))
+		return;
+	shard_lock(t, ino);
+	l = txn_new(t, link_off(off), sizeof(*l));
+	if (l)
+		add(t, ino, l);
 }
 
 void orphan_del(struct txn *t, struct inode *ip)
