@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fsck.c - fsck.pmemfs: look at everything, mend what can be mended safely
+ * fsck.c - fsck.pmemfs: look at everything, and repair it
  *
- * The walk is meta/verify.c. What is changed without -n: the log is replayed
- * (as a mount would do), a bad superblock copy is rewritten from the good
- * one, and, once the whole walk found nothing, orphans are freed and the mark
- * that damage was met is taken away. Nothing is freed in a pool that has a
- * problem: a block with two owners would be given out while in use (L22).
+ * Look: the pool is opened into memory as a read-only mount would, and walked
+ * (meta/verify.c). If nothing is wrong, what a mount does too is done: replay
+ * the log, free orphans. Otherwise meta/repair.c finds out in memory what the
+ * repair would be; one decision is made about all of it, and then it is
+ * written, through the log (L22), and the pool is walked once more.
+ *
+ * Promise: without a yes to all that was found nothing is written at all.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <json-c/json.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,43 +27,83 @@
 #include "meta/fs.h"
 #include "meta/mend.h"
 #include "meta/redo.h"
+#include "meta/repair.h"
 #include "meta/super.h"
 #include "meta/verify.h"
 #include "pm/pm.h"
 
 /* fsck(8): added up */
-enum { FSCK_CLEAN = 0, FSCK_MENDED = 1, FSCK_LEFT = 4, FSCK_FAILED = 8, FSCK_USAGE = 16 };
+enum {
+	FSCK_CLEAN = 0, FSCK_MENDED = 1, FSCK_LEFT = 4, FSCK_FAILED = 8,
+	FSCK_USAGE = 16, FSCK_CANCELLED = 32,
+};
 
-#define JSON_PROBLEMS	10000u		/* more are counted, not listed */
+#define LIST_MAX	10000u		/* JSON: more are counted, not listed */
+#define NO_BAR		(-2)		/* as a descriptor */
+#define TTY_BAR		(-1)
+
+enum pass { PASS_LOOK = 1, PASS_REPAIR, PASS_AGAIN };
 
 struct check {
 	const char *path;
-	bool look, yes, preen, force, verbose, bar, json;
+	bool look, yes, preen, force, verbose, json;
+	int bar;			/* NO_BAR, TTY_BAR or where to write it */
 	struct json_object *list;	/* of problems, with --json */
 	struct verify_result res;
-	uint64_t problems, replayed, drained;
-	bool mended, in_use, quick;
+	struct repair_result rep;
+	uint64_t replayed, drained;
+	bool mended, in_use, quick, cancelled;
+	bool may_stop;			/* nothing has been written yet */
+	enum pass pass;
 	unsigned percent;		/* last shown */
 };
 
 static void usage(FILE *f)
 {
 	fputs("usage: fsck.pmemfs [options] POOL\n"
-	      "Check a pmemfs pool that is not mounted, and mend what is safe to mend.\n\n"
-	      "  -n             change nothing\n"
-	      "  -y             also write a superblock over what is no superblock at all\n"
-	      "  -p, -a         at boot: leave a pool that was unmounted cleanly\n"
+	      "Check a pmemfs pool that is not mounted, and repair it.\n\n"
+	      "  -n             change nothing; say what would be done\n"
+	      "  -y             repair everything\n"
+	      "  -p, -a         at boot: repair what is safe to repair, or nothing;\n"
+	      "                 leave a pool that was unmounted cleanly\n"
 	      "  -f, --force    with -p: check it all the same\n"
 	      "  -v, --verbose  print statistics\n"
-	      "  -C             show progress\n"
+	      "  -C[FD]         show progress, on the terminal or to a descriptor\n"
 	      "      --json     print one JSON object\n"
+	      "      --problems print the table of problems\n"
 	      "  -h, --help\n"
 	      "  -V, --version\n", f);
 }
 
+/* The table of problem.h, one a line. */
+static void print_table(void)
+{
+	static const char *const fix[] = {
+		[FIX_SAFE] = "safe", [FIX_ASK] = "ask", [FIX_NEVER] = "never",
+	};
+	const struct problem_info *p;
+
+	for (p = problem_table(); p->number; p++)
+		printf("%04d %s %s: %s\n", p->number, fix[p->fix], p->what, p->repair);
+}
+
 /* ---- arguments --------------------------------------------------------- */
 
-static bool parse_option(struct check *c, int opt)
+/* -C alone, -C3, and -C 3 as e2fsck has it: *next is then an argument. */
+static void parse_bar(struct check *c, char *const *next)
+{
+	const char *fd = optarg;
+
+	c->bar = TTY_BAR;
+	if (!fd && next[0] && next[1] && next[0][strspn(next[0], "0123456789")] == '\0') {
+		fd = next[0];
+		optind++;
+	}
+	if (fd && *fd && fd[strspn(fd, "0123456789")] == '\0' && strtol(fd, NULL, 10) > 0)
+		c->bar = (int)strtol(fd, NULL, 10);
+}
+
+static bool parse_option(struct check *c, int opt, char *const *next)
 {
 	switch (opt) {
 	case 'n': c->look = true; return true;
@@ -69,9 +112,20 @@ static bool parse_option(struct check *c, int opt)
 	case 'p': c->preen = true; return true;
 	case 'f': c->force = true; return true;
 	case 'v': c->verbose = true; return true;
-	case 'C': c->bar = true; return true;
+	case 'C': parse_bar(c, next); return true;
 	case 'J': c->json = true; return true;
 	default: return false;
+	}
+}
+
+/* Options that only print; -1: none of them. */
+static int print_option(int opt)
+{
+	switch (opt) {
+	case 'h': usage(stdout); return FSCK_CLEAN;
+	case 'V': puts("fsck.pmemfs " PACKAGE_VERSION); return FSCK_CLEAN;
+	case 'P': print_table(); return FSCK_CLEAN;
+	default: return -1;
 	}
 }
 
@@ -82,23 +136,18 @@ static int parse_args(struct check *c, int argc, char **argv)
 		{ "force", no_argument, NULL, 'f' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "json", no_argument, NULL, 'J' },
+		{ "problems", no_argument, NULL, 'P' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 }
 	};
-	int opt;
+	int opt, status;
 
-	/* fsck(8) may pass a descriptor with -C; there is nothing to send it */
 	while ((opt = getopt_long(argc, argv, "nyapfvC::hV", longs, NULL)) != -1) {
-		if (opt == 'h') {
-			usage(stdout);
-			return FSCK_CLEAN;
-		}
-		if (opt == 'V') {
-			puts("fsck.pmemfs " PACKAGE_VERSION);
-			return FSCK_CLEAN;
-		}
-		if (!parse_option(c, opt)) {
+		status = print_option(opt);
+		if (status >= 0)
+			return status;
+		if (!parse_option(c, opt, argv + optind)) {
 			usage(stderr);
 			return FSCK_USAGE;
 		}
@@ -113,11 +162,40 @@ static int parse_args(struct check *c, int argc, char **argv)
 	return -1;
 }
 
+/* ---- interrupts ---------------------------------------------------------- */
+
+/* Signals are blocked from the start and only asked for. */
+static bool interrupted(void)
+{
+	sigset_t set;
+
+	sigpending(&set);
+	return sigismember(&set, SIGINT) || sigismember(&set, SIGTERM);
+}
+
+static void block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool stop(void *arg)
+{
+	struct check *c = arg;
+
+	c->cancelled |= interrupted();
+	return c->cancelled;
+}
+
 /* ---- telling ------------------------------------------------------------ */
 
 static void hide_bar(struct check *c)
 {
-	if (c->bar && c->percent)
+	if (c->bar == TTY_BAR && c->percent)
 		fputs("\r\033[K", stderr);
 	c->percent = 0;
 }
@@ -126,38 +204,49 @@ static void show_bar(void *arg, unsigned permille)
 {
 	struct check *c = arg;
 
-	if (permille / 10 == c->percent)
+	if (c->may_stop && interrupted()) {
+		hide_bar(c);
+		exit(FSCK_CANCELLED);
+	}
+	if (c->bar == NO_BAR || permille / 10 == c->percent)
 		return;
 	c->percent = permille / 10;
-	fprintf(stderr, "\r%s: %3u%%", c->path, c->percent);
+	if (c->bar >= 0)
+		dprintf(c->bar, "%d %u 100 %s\n", c->pass, c->percent, c->path);
+	else
+		fprintf(stderr, "\r%s: %s %3u%%", c->path, c->pass == PASS_LOOK ? "looking" :
+			c->pass == PASS_REPAIR ? "repairing" : "looking again", c->percent);
 	if (permille == 1000)
 		hide_bar(c);
 }
 
-static void list_problem(struct check *c, const struct verify_problem *p)
+static void list_problem(struct check *c, const struct repair_problem *p,
+			 const struct problem_info *info)
 {
 	struct json_object *o;
 
-	if (c->problems > JSON_PROBLEMS)
+	if (c->rep.problems > LIST_MAX)
 		return;
 	o = json_object_new_object();
-	json_object_object_add(o, "number", json_object_new_int((int)p->kind));
-	json_object_object_add(o, "kind", json_object_new_string(verify_kind_name(p->kind)));
+	json_object_object_add(o, "number", json_object_new_int((int)p->number));
+	json_object_object_add(o, "kind", json_object_new_string(
+		verify_kind_name((enum verify_kind)(p->number / 100))));
 	json_object_object_add(o, "inode", json_object_new_uint64(p->ino));
 	json_object_object_add(o, "offset", json_object_new_uint64(p->off));
 	json_object_object_add(o, "text", json_object_new_string(p->text));
+	json_object_object_add(o, "safe", json_object_new_boolean(info->fix == FIX_SAFE));
+	json_object_object_add(o, "repair", json_object_new_string(info->repair));
 	json_object_array_add(c->list, o);
 }
 
-static void on_problem(void *arg, const struct verify_problem *p)
+static void on_problem(void *arg, const struct repair_problem *p)
 {
+	const struct problem_info *info = problem_info(p->number);
 	struct check *c = arg;
 	char ino[40] = "", off[40] = "";
-	bool placed = p->ino || p->off;
 
-	c->problems++;
 	if (c->json) {
-		list_problem(c, p);
+		list_problem(c, p, info);
 		return;
 	}
 	hide_bar(c);
@@ -165,15 +254,9 @@ static void on_problem(void *arg, const struct verify_problem *p)
 		snprintf(ino, sizeof(ino), " inode %llu", (unsigned long long)p->ino);
 	if (p->off)
 		snprintf(off, sizeof(off), " at 0x%llx", (unsigned long long)p->off);
-	printf("%02d %s:%s%s%s %s\n", p->kind, verify_kind_name(p->kind), ino, off,
-	       placed ? ":" : "", p->text);
-}
-
-static void report(struct check *c, enum verify_kind kind, const char *text)
-{
-	struct verify_problem p = { .kind = kind, .text = text };
-
-	on_problem(c, &p);
+	printf("%04d %s:%s%s%s %s (repair: %s)\n", p->number,
+	       verify_kind_name((enum verify_kind)(p->number / 100)), ino, off,
+	       p->ino || p->off ? ":" : "", p->text, info->repair);
 }
 
 static void say(const struct check *c, const char *text)
@@ -211,10 +294,12 @@ static void print_json(struct check *c, int status)
 
 	json_object_object_add(o, "pool", json_object_new_string(c->path));
 	json_object_object_add(o, "exit", json_object_new_int(status));
-	json_object_object_add(o, "problems", json_object_new_uint64(c->problems));
+	json_object_object_add(o, "problems", json_object_new_uint64(c->rep.problems));
+	json_object_object_add(o, "safe", json_object_new_uint64(
+		c->rep.problems - c->rep.ask - c->rep.never));
+	json_object_object_add(o, "repaired", json_object_new_boolean(c->mended));
 	json_object_object_add(o, "replayed", json_object_new_uint64(c->replayed));
 	json_object_object_add(o, "drained", json_object_new_uint64(c->drained));
-	json_object_object_add(o, "superblock_mended", json_object_new_boolean(c->mended));
 	json_object_object_add(o, "quick", json_object_new_boolean(c->quick));
 	json_object_object_add(o, "in_use", json_object_new_boolean(c->in_use));
 	for (i = 0; i < ARRAY_SIZE(stats); i++)
@@ -231,12 +316,17 @@ static void print_result(struct check *c, int status)
 {
 	unsigned i;
 
+	hide_bar(c);
 	if (c->json) {
 		print_json(c, status);
 		return;
 	}
-	if (status & FSCK_FAILED)
+	if (status & (FSCK_FAILED | FSCK_CANCELLED)) {
+		if (status & FSCK_CANCELLED)
+			say(c, c->may_stop ? "interrupted, nothing was changed" :
+			    "interrupted; run fsck.pmemfs again to finish");
 		return;
+	}
 	if (c->quick) {
 		say(c, "clean");
 		return;
@@ -246,13 +336,13 @@ static void print_result(struct check *c, int status)
 		       stats[i].name);
 	if (status & FSCK_LEFT)
 		printf("%s: %llu problem%s left\n", c->path,
-		       (unsigned long long)c->problems, c->problems == 1 ? "" : "s");
+		       (unsigned long long)c->rep.problems, c->rep.problems == 1 ? "" : "s");
 	else
 		printf("%s: clean, %llu inodes, %llu/%llu blocks%s\n", c->path,
 		       (unsigned long long)c->res.inodes,
 		       (unsigned long long)c->res.blocks_used,
 		       (unsigned long long)(c->res.blocks_used + c->res.blocks_free),
-		       c->mended ? " (mended)" : "");
+		       c->mended ? " (repaired)" : "");
 }
 
 /* ---- the quick way ------------------------------------------------------ */
@@ -316,7 +406,7 @@ static bool wait_for_users(const char *path)
 	bool busy = fd >= 0;
 	unsigned i;
 
-	for (i = 0; busy && i < 100; i++) {
+	for (i = 0; busy && i < 100 && !interrupted(); i++) {
 		busy = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 		if (busy)
 			nanosleep(&pause, NULL);
@@ -326,7 +416,7 @@ static bool wait_for_users(const char *path)
 	return busy;
 }
 
-/* ---- opening ------------------------------------------------------------ */
+/* ---- looking --------------------------------------------------------------- */
 
 static int open_fs(struct check *c, struct fs **fs, bool ro)
 {
@@ -334,58 +424,63 @@ static int open_fs(struct check *c, struct fs **fs, bool ro)
 		.ro = ro, .no_background = true, .nolock = c->in_use, .granularity = -1,
 		.errors = FS_ERRORS_CONTINUE, .atime = FS_NOATIME,
 	};
-	int err = fs_open(fs, c->path, &opt);
 
-	if (err != -EUCLEAN)
-		return err;
-	report(c, VERIFY_LOG, "the pool cannot be opened: superblock, slots or log are damaged");
-	opt.ro = true;
-	opt.salvage = true;
 	return fs_open(fs, c->path, &opt);
 }
 
-/* ---- mending ------------------------------------------------------------ */
-
-/* Rewrite the bad copy of the superblock, if there is a good one. */
-static int mend_super(struct check *c, struct fs *fs)
-{
-	const char *other_bad;
-	struct geometry geo;
-	int which, err;
-
-	if (fs->ro)
-		return 0;
-	err = super_read(fs->pm, &geo, &which, &other_bad);
-	if (err || !other_bad)
-		return err;
-	if (which == 1 && mend_is_overwritten(fs->pm) && !c->yes) {
-		say(c, "the primary superblock is something else; -y overwrites it");
-		return 0;
-	}
-	err = super_repair(fs->pm, which);
-	if (!err) {
-		c->mended = true;
-		say(c, which ? "primary superblock rewritten from the replica" :
-		    "replica of the superblock rewritten from the primary");
-	}
-	return err;
-}
-
-static int walk(struct check *c, struct fs *fs)
+static int walk(struct check *c, struct fs *fs, enum pass pass)
 {
 	int err;
 
-	c->problems = 0;
-	err = verify_fs(fs, on_problem, c, c->bar ? show_bar : NULL, &c->res);
+	c->pass = pass;
+	err = verify_fs(fs, NULL, c, show_bar, &c->res);
 	hide_bar(c);
 	return err;
 }
 
-/* The walk found nothing: what was left behind may be freed. */
-static int tidy(struct check *c, struct fs *fs)
+static void say_replayed(struct check *c, const struct fs *fs)
 {
-	int err = 0;
+	if (fs->replayed && !c->json)
+		printf("%s: %llu records of the log replayed%s\n", c->path,
+		       (unsigned long long)fs->replayed, fs->ro ? " (in memory only)" : "");
+	c->replayed += fs->ro && !c->look ? 0 : fs->replayed;
+}
 
+/*
+ * Is anything wrong? *sound: nothing is. A devdax device cannot be mapped
+ * into memory of our own; its log is replayed as by a mount, then.
+ */
+static int look(struct check *c, bool *sound)
+{
+	struct fs *fs;
+	int err = open_fs(c, &fs, true);
+
+	if (err == -EOPNOTSUPP && !c->look)
+		err = open_fs(c, &fs, false);
+	*sound = false;
+	if (err == -EUCLEAN)
+		return 0;		/* superblock, slots, log: repair.c says what */
+	if (err)
+		return err;
+	if (c->look)
+		say_replayed(c, fs);
+	c->may_stop = fs->ro;
+	err = walk(c, fs, PASS_LOOK);
+	*sound = !err && !c->res.problems;
+	fs_close(fs);
+	return err;
+}
+
+/* Nothing is wrong: what a mount would do, and free what was left behind. */
+static int tidy(struct check *c)
+{
+	struct fs *fs;
+	int err = open_fs(c, &fs, false);
+
+	if (err)
+		return err;
+	c->may_stop = false;
+	say_replayed(c, fs);
 	if (mend_has_error(fs)) {
 		say(c, "damage was met before; nothing of it is left");
 		mend_clear_error(fs);
@@ -399,29 +494,93 @@ static int tidy(struct check *c, struct fs *fs)
 			printf("%s: %llu orphans freed\n", c->path,
 			       (unsigned long long)c->drained);
 		if (!err)
-			err = walk(c, fs);
+			err = walk(c, fs, PASS_AGAIN);
 	}
+	fs_close(fs);
 	return err;
 }
 
-/* All of it, on an open pool; salvaged: it would not open by itself. */
-static int check_fs(struct check *c, struct fs *fs, bool salvaged)
+/* ---- repairing ------------------------------------------------------------- */
+
+/* One question about all of it; anything but a yes is a no. */
+static bool ask(const struct check *c)
 {
-	uint64_t before = c->problems;
+	char line[16];
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || c->json)
+		return false;
+	printf("%s: %llu problem%s, of which %llu cannot be repaired without loss or doubt. "
+	       "Repair all? [y/N] ", c->path, (unsigned long long)c->rep.problems,
+	       c->rep.problems == 1 ? "" : "s", (unsigned long long)c->rep.ask);
+	fflush(stdout);
+	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+static bool may_repair(struct check *c)
+{
+	if (c->rep.left || c->rep.never || c->look)
+		return false;
+	if (c->yes)
+		return true;
+	if (!c->rep.ask && (c->preen || !isatty(STDIN_FILENO)))
+		return true;
+	if (!c->preen && ask(c))
+		return true;
+	say(c, "nothing was changed; fsck.pmemfs -y repairs all of it");
+	return false;
+}
+
+static int repair(struct check *c)
+{
+	struct repair_options opt = {
+		.path = c->path, .look = c->look, .nolock = c->in_use,
+		.fn = on_problem, .arg = c, .progress = show_bar, .stop = stop,
+	};
+	struct repair *r;
 	int err;
 
-	c->replayed = fs->replayed;
-	if (c->replayed && !c->json)
-		printf("%s: %llu records of the log replayed%s\n", c->path,
-		       (unsigned long long)c->replayed, fs->ro ? " (in memory only)" : "");
-	err = mend_super(c, fs);
-	if (!err && !fs->ro)
-		err = fs_checkpoint(fs);
-	if (!err)
-		err = walk(c, fs);
-	if (!err && !c->problems && !fs->ro && !salvaged)
-		err = tidy(c, fs);
-	c->problems += before;
+	c->pass = PASS_REPAIR;
+	c->may_stop = true;
+	err = repair_try(&r, &opt, &c->rep);
+	hide_bar(c);
+	if (err)
+		return err;
+	if (may_repair(c)) {
+		c->may_stop = false;
+		err = repair_write(r);
+		c->mended = !err;
+	}
+	repair_free(r);
+	return err;
+}
+
+/* A repair was written: is it so? */
+static int look_again(struct check *c)
+{
+	struct fs *fs;
+	int err = open_fs(c, &fs, false);
+
+	if (err)
+		return err;
+	err = walk(c, fs, PASS_AGAIN);
+	fs_close(fs);
+	if (!err && c->res.problems)
+		err = -EUCLEAN;
+	return err ? err : tidy(c);
+}
+
+static int check(struct check *c)
+{
+	bool sound;
+	int err = look(c, &sound);
+
+	if (err)
+		return err;
+	if (sound)
+		return c->look ? 0 : tidy(c);
+	err = repair(c);
+	if (!err && c->mended)
+		err = look_again(c);
 	return err;
 }
 
@@ -429,7 +588,9 @@ static int status_of(const struct check *c, int err)
 {
 	int status = c->mended ? FSCK_MENDED : FSCK_CLEAN;
 
-	if (c->problems || err == -EUCLEAN)
+	if (c->cancelled)
+		return status | FSCK_CANCELLED;
+	if ((!c->mended && c->rep.problems) || err == -EUCLEAN)
 		status |= FSCK_LEFT;
 	if (err && err != -EUCLEAN)
 		status |= FSCK_FAILED;
@@ -438,7 +599,6 @@ static int status_of(const struct check *c, int err)
 
 static int run(struct check *c)
 {
-	struct fs *fs;
 	int err;
 
 	c->in_use = wait_for_users(c->path) && c->look;
@@ -447,28 +607,26 @@ static int run(struct check *c)
 	c->quick = c->preen && !c->force && looks_clean(c);
 	if (c->quick)
 		return FSCK_CLEAN;
-	err = open_fs(c, &fs, c->look);
-	if (!err) {
-		err = check_fs(c, fs, c->problems != 0);
-		if (err)
-			log_err("%s: %s", c->path, strerror(-err));
-		fs_close(fs);
-	}
+	err = check(c);
+	if (err && err != -EINTR)
+		log_err("%s: %s", c->path, strerror(-err));
 	return status_of(c, err);
 }
 
 int main(int argc, char **argv)
 {
-	struct check c = { 0 };
+	struct check c = { .bar = NO_BAR };
 	int status;
 
 	log_init("fsck.pmemfs");
 	status = parse_args(&c, argc, argv);
 	if (status >= 0)
 		return status;
-	c.bar = c.bar && !c.json && isatty(STDERR_FILENO);
+	if (c.bar == TTY_BAR && (c.json || !isatty(STDERR_FILENO)))
+		c.bar = NO_BAR;
 	c.list = json_object_new_array();
 	pm_fault_install();
+	block_signals();
 	status = run(&c);
 	print_result(&c, status);
 	if (!c.json)

@@ -17,6 +17,9 @@
 enum fs_errors { FS_ERRORS_REMOUNT_RO, FS_ERRORS_CONTINUE };
 enum fs_atime { FS_RELATIME, FS_NOATIME, FS_STRICTATIME };
 
+/* A damaged log is refused; or replayed up to the damage; or not at all. */
+enum fs_log { FS_LOG_WHOLE, FS_LOG_CUT, FS_LOG_NONE };
+
 struct fs_options {
 	bool ro;		/* never write to the pool; the log is replayed
 				   into a private copy in DRAM (L14) */
@@ -26,7 +29,7 @@ struct fs_options {
 	bool no_background;	/* no threads: tests, fsck, dump */
 	bool salvage;		/* fsck, dump: open even if the slots or the
 				   log are damaged; reads only */
-	bool cut_log;		/* fsck: replay the log up to where it is damaged */
+	enum fs_log log;	/* fsck: what to do with a damaged log */
 	enum fs_errors errors;
 	enum fs_atime atime;
 	int granularity;	/* forced enum pm_granularity, or -1 */
@@ -76,7 +79,7 @@ struct fs {
 	pthread_cond_t worker_cond;
 	bool worker_stop, worker_kick, drain;
 	uint64_t replayed;		/* records the last recovery replayed */
-	uint64_t cut;			/* and did not, with cut_log */
+	uint64_t cut;			/* and could not, by opt.log */
 };
 
 /*

@@ -94,7 +94,7 @@ P(ENTRY_BAD, 1101, ASK, "a directory entry makes no sense", \
 	"dropped") \
 P(ENTRY_FREE, 1102, ASK, "a directory entry points at a free inode", \
 	"dropped") \
-P(ENTRY_TYPE, 1103, SAFE, "a directory entry has another type than its inode", \
+P(ENTRY_TYPE, 1103, SAFE, "the type in a directory entry is not its inode's", \
 	"corrected") \
 P(ENTRY_KEY, 1104, ASK, "a directory entry is not where its hash puts it", \
 	"put where it belongs") \
@@ -125,7 +125,7 @@ P(XATTR_BAD, 1701, ASK, "an extended attribute is damaged", \
 P(XATTR_KEY, 1702, ASK, "an extended attribute is not where its hash puts it", \
 	"put where it belongs") \
 P(LOG_CUT, 1801, ASK, "the log cannot be replayed", \
-	"replayed as far as it is whole, the rest dropped") \
+	"replayed up to the damage or not at all, whichever leaves less to repair") \
 P(MEDIUM, 1901, NEVER, "memory of the pool cannot be read", \
 	"nothing") \
 P(UNKNOWN, 1999, NEVER, "the verifier is not content", \

@@ -111,8 +111,8 @@ static int check_forms(struct scan *s)
 }
 
 /*
- * fsck: the records before the first damage, which may be replayed one after
- * the other. What is behind it is counted in fs->cut and forgotten.
+ * fsck: keep the records before the first damage, which may be replayed one
+ * after the other, or none. fs->cut says how many numbers that leaves out.
  */
 static void cut_at_damage(struct scan *s)
 {
@@ -129,7 +129,11 @@ static void cut_at_damage(struct scan *s)
 		last = seq;
 	}
 	if (i == s->nr && last >= s->floor)
-		return;
+		return;			/* there is none */
+	if (s->fs->opt.log == FS_LOG_NONE) {
+		last = s->watermark;
+		i = 0;
+	}
 	s->fs->cut = most - last;
 	s->nr = i;
 	s->floor = 0;
@@ -151,7 +155,7 @@ static int collect(struct scan *s, const uint8_t epoch[16])
 		return -EIO;
 	if (s->nr)
 		qsort(s->v, s->nr, sizeof(*s->v), by_number);
-	if (s->fs->opt.cut_log)
+	if (s->fs->opt.log != FS_LOG_WHOLE)
 		cut_at_damage(s);
 	s->err = check_numbers(s);		/* R2 */
 	return s->err ? s->err : check_forms(s);

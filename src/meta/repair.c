@@ -59,7 +59,7 @@ void repair_tell(struct repair *r, enum problem nr, struct rplace at,
 
 bool repair_stopped(const struct repair *r)
 {
-	return r->nomem || (r->opt.stop && *r->opt.stop);
+	return r->nomem || (r->opt.stop && r->opt.stop(r->opt.arg));
 }
 
 bool repair_zero(const void *p, size_t len)
@@ -140,10 +140,21 @@ static void data_of_suspects(struct repair *r, uint64_t ino)
 		repair_data(r, ino);
 }
 
+/* Blocks that still have to find their place are somebody's. */
+static void own_puts(struct repair *r)
+{
+	const struct rput *p;
+
+	for (p = r->put; p < r->put + r->nr_puts; p++)
+		if (p->kind == PUT_EXTENT && repair_unowned(r, p->blk, p->len))
+			repair_own(r, p->blk, p->len, false);
+}
+
 /* What hangs off the inodes, and who names them. */
 static void contents(struct repair *r)
 {
 	repair_each(r, repair_nodes);			/* Z2 */
+	own_puts(r);
 	progress(r, 400);
 	repair_each(r, data_of_sound);
 	repair_each(r, data_of_suspects);
@@ -172,6 +183,7 @@ static int one_round(struct repair *r)
 	progress(r, 100);
 	repair_chunks(r);
 	repair_root_dir(r);
+	repair_heads(r);
 	progress(r, 200);
 	contents(r);
 	if (repair_stopped(r))
@@ -281,8 +293,7 @@ static int work(struct repair *r)
 	int err;
 
 	r->distrust = calloc(DIV_UP(r->geo->nr_groups, 64), sizeof(uint64_t));
-	r->way = malloc(PMEMFS_MAX_LEVEL * sizeof(*r->way));
-	if (!r->distrust || !r->way)
+	if (!r->distrust)
 		return -ENOMEM;
 	err = repair_boot(r, &r->fs, &r->st, true);
 	if (!err)
@@ -296,8 +307,8 @@ static int work(struct repair *r)
 	return err;
 }
 
-int repair_try(struct repair **out, const struct repair_options *opt,
-	       struct repair_result *res)
+static int attempt(struct repair **out, const struct repair_options *opt,
+		   struct repair_result *res, enum fs_log log, bool to_the_end)
 {
 	struct repair *r = calloc(1, sizeof(*r));
 	int err;
@@ -307,9 +318,12 @@ int repair_try(struct repair **out, const struct repair_options *opt,
 		return -ENOMEM;
 	r->opt = *opt;
 	r->res = res;
+	r->log = log;
 	err = open_both(r);
-	if (!err)
+	if (!err && to_the_end)
 		err = work(r);
+	else if (!err)
+		err = repair_boot(r, &r->fs, &r->st, true);
 	if (!err) {
 		*out = r;
 		return 0;
@@ -318,16 +332,72 @@ int repair_try(struct repair **out, const struct repair_options *opt,
 	return err;
 }
 
+/* How much there is to repair after a damaged log was replayed this way. */
+static uint64_t score(const struct repair_options *quiet, enum fs_log log, int *err)
+{
+	struct repair_result res;
+	struct repair *r;
+
+	if (!*err)
+		*err = attempt(&r, quiet, &res, log, true);
+	if (*err)
+		return 0;
+	repair_free(r);
+	return res.left || res.never ? UINT64_MAX : res.ask;
+}
+
+/*
+ * Whether what the records behind the damage did is in place cannot be told:
+ * it is if a daemon died, and mostly not if the power failed. In the first
+ * case replaying those before it would mix old bytes with new. Try both.
+ */
+static int choose_log(const struct repair_options *opt, enum fs_log *log)
+{
+	struct repair_options quiet = *opt;
+	struct repair_result res;
+	struct repair *r;
+	uint64_t cut, none;
+	int err;
+
+	quiet.fn = NULL;
+	quiet.progress = NULL;
+	*log = FS_LOG_CUT;
+	err = attempt(&r, &quiet, &res, FS_LOG_CUT, false);
+	if (err)
+		return err;
+	repair_free(r);
+	if (!res.cut)
+		return 0;
+	cut = score(&quiet, FS_LOG_CUT, &err);
+	none = score(&quiet, FS_LOG_NONE, &err);
+	if (none < cut)
+		*log = FS_LOG_NONE;
+	return err;
+}
+
+int repair_try(struct repair **out, const struct repair_options *opt,
+	       struct repair_result *res)
+{
+	enum fs_log log;
+	int err = choose_log(opt, &log);
+
+	memset(res, 0, sizeof(*res));
+	return err ? err : attempt(out, opt, res, log, true);
+}
+
 void repair_free(struct repair *r)
 {
+	size_t i;
+
 	if (!r)
 		return;
+	for (i = 0; i < r->nr_puts; i++)
+		r->put[i].again = false;
 	if (r->geo)
 		forget_round(r);
 	if (r->geo)
 		rmap_free(&r->first, r->geo);
 	free(r->distrust);
-	free(r->way);
 	free(r->piece);
 	free(r->put);
 	pm_close(r->pm);

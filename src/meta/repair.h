@@ -13,8 +13,6 @@
 #ifndef META_REPAIR_H
 #define META_REPAIR_H
 
-#include <signal.h>
-
 #include "meta/problem.h"
 #include "meta/fs.h"
 
@@ -35,7 +33,7 @@ struct repair_options {
 	repair_fn fn;			/* told each problem, once */
 	void *arg;
 	void (*progress)(void *arg, unsigned permille);	/* or NULL */
-	const volatile sig_atomic_t *stop;	/* not 0: come to an end; or NULL */
+	bool (*stop)(void *arg);	/* true: come to an end; or NULL */
 	const struct pm_backend *backend;	/* NULL: libpmem2 */
 	void *backend_arg;
 	const struct pm_backend *peek;	/* for the copy; NULL: the same */
@@ -62,7 +60,7 @@ int repair_try(struct repair **out, const struct repair_options *opt,
 
 /*
  * Log replayed, checkpoint, then what repair_try() changed as bounded records
- * (L22), then a checkpoint. Cut anywhere, by a crash or by *stop, it leaves a
+ * (L22), then a checkpoint. Cut anywhere, by a crash or by stop(), it leaves a
  * pool from which repair_try() gets to the same end. 0; -EINTR, -EIO.
  */
 int repair_write(struct repair *r);

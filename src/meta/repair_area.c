@@ -87,7 +87,7 @@ static void check_bad_blocks(struct repair *r)
 		changed = bad_runs(r, &b, at) || bad;
 		if (!next_ok(r, get64(b.next))) {
 			repair_tell(r, PROBLEM_BAD_LIST, at,
-				    "the list of bad blocks goes on at block %llu, which is none of it",
+				    "the list of bad blocks goes on at block %llu, and cannot",
 				    (unsigned long long)get64(b.next));
 			b.next = put64(0);
 			changed = true;
@@ -280,7 +280,7 @@ void repair_totals(struct repair *r)
 		return;			/* cannot be: repair_boot() made them */
 	r->st.blocks_free = r->nr_free;
 	r->st.inodes_used = r->nr_used;
-	r->st.flags &= PMEMFS_SLOT_ERROR;
+	r->st.flags = 0;
 	for (i = 0; i < 2; i++)
 		slot_write(&r->fs, &r->st, r->st.flags, ++r->st.turn);
 }

@@ -210,7 +210,7 @@ int repair_boot(struct repair *r, struct fs *fs, struct redo_start *st, bool tel
 		tell_slots(r, fs);
 	if (slot_bad(slot_at(fs, 0), 0) && slot_bad(slot_at(fs, 1), 1))
 		err = make_slots(fs);
-	fs->opt.cut_log = true;
+	fs->opt.log = r->log;
 	if (!err)
 		err = recover(fs, st, &replayed);
 	if (err || !tell)
@@ -220,8 +220,8 @@ int repair_boot(struct repair *r, struct fs *fs, struct redo_start *st, bool tel
 	if (fs->cut)
 		repair_tell(r, PROBLEM_LOG_CUT,
 			    (struct rplace){ .off = blk_off(fs->geo.lanes_blk) },
-			    "the log is damaged: %llu of its records can be replayed, "
-			    "the last %llu cannot", (unsigned long long)replayed,
+			    "the log is damaged: %llu of its records are replayed, "
+			    "%llu are not", (unsigned long long)replayed,
 			    (unsigned long long)fs->cut);
 	return 0;
 }

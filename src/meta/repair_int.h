@@ -35,6 +35,7 @@ struct rnode {
 	uint64_t named : 1;		/* parent is valid */
 	uint64_t dotdot : 1;		/* the directory in its ".." names it */
 	uint64_t lost : 1;		/* something of it was dropped */
+	uint64_t resize : 1;		/* a file whose size says nothing */
 	uint64_t mark : 2;		/* enum rmark */
 	uint32_t links;			/* names kept */
 	uint32_t subdirs;
@@ -65,9 +66,13 @@ struct rput {
 	uint64_t dir, ino, off;
 	uint64_t pos, blk, len;		/* blocks */
 	bool unwritten;
+	bool skip;			/* an inode that is to be freed */
+	bool again;			/* there was no space; once more */
 	uint32_t name_len, val_len;
 	uint8_t *bytes;			/* name, then value */
 };
+
+#define RWALK_SAME	256u		/* names that may share a hash */
 
 struct rstep {
 	struct pmemfs_node n;		/* a copy, changed, put back at the end */
@@ -87,11 +92,13 @@ struct repair {
 	struct redo_start st;		/* of the copy, after its log was replayed */
 	int super;			/* the good copy */
 	bool super_bad;			/* the other one is not */
+	enum fs_log log;		/* what is done with a damaged one */
 
 	unsigned round;
 	bool exact;			/* bitmap: what is owned, no more */
 	bool slots_made;		/* no totals to compare with */
-	bool salvaged, tight, table_bad, nomem;
+	bool salvaged, table_bad, nomem;
+	bool tight, tight_next;		/* space ran out once */
 	uint64_t was_free, was_used;	/* totals as the first round met them */
 	uint64_t nr_free, nr_used;	/* totals, counted */
 	struct rmap owned, meta;	/* of this round */
@@ -102,9 +109,11 @@ struct repair {
 	uint64_t nr_chunks;
 	struct rpiece *piece;		/* of the inode table, sorted */
 	size_t nr_pieces, max_pieces;
+	uint64_t table_blocks;
 	struct rput *put;
 	size_t nr_puts, max_puts, nr_names;
-	struct rstep *way;		/* PMEMFS_MAX_LEVEL of them */
+	struct rstep way[PMEMFS_MAX_LEVEL];	/* of the one walk there is */
+	struct { uint32_t len; char s[PMEMFS_NAME_MAX]; } same[RWALK_SAME];
 	uint64_t take_hint;
 };
 
@@ -192,8 +201,6 @@ struct rwalk;
 typedef enum ritem (*ritem_fn)(struct rwalk *w, uint64_t key, uint8_t *val,
 			       unsigned len, uint64_t off);
 
-#define RWALK_SAME	256u		/* names that may share a hash */
-
 /* One tree being walked. */
 struct rwalk {
 	struct repair *r;
@@ -207,8 +214,6 @@ struct rwalk {
 	uint64_t end;			/* extents: behind the last one */
 	uint64_t hash;			/* names that collide with the one at hand */
 	uint32_t nr_same;
-	struct { uint64_t key; uint32_t off, len; } same[RWALK_SAME];
-	uint8_t *names;			/* room for those */
 };
 
 /* The root of what is left, 0: nothing. */
@@ -218,8 +223,7 @@ const char *repair_node_bad(const struct pmemfs_node *n, uint64_t blk);
 /* Does the key fit the name? *twice: it was met before in this walk. */
 bool repair_key_ok(struct rwalk *w, uint64_t key, const char *name, uint32_t len,
 		   bool *twice);
-int repair_walk_init(struct rwalk *w, struct repair *r, uint64_t ino);
-void repair_walk_done(struct rwalk *w);
+void repair_walk_init(struct rwalk *w, struct repair *r, uint64_t ino);
 
 /* ---- repair_content.c -------------------------------------------------------- */
 
@@ -242,6 +246,7 @@ bool repair_name_ok(const char *name, uint32_t len);
 
 /* ---- repair_link.c ----------------------------------------------------------- */
 
+void repair_heads(struct repair *r);	/* of the orphan lists */
 void repair_links(struct repair *r);
 
 /* ---- repair_salvage.c -------------------------------------------------------- */

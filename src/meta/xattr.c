@@ -229,9 +229,7 @@ static int write_value(struct txn *t, const uint8_t *val, size_t size,
 		if (err)
 			return err;
 		n = min64(blk_off(r.len), size);
-		pm_copy(pm, blk_off(r.blk), val, n);
-		if (n < blk_off(r.len))
-			pm_copy_zero(pm, blk_off(r.blk) + n, blk_off(r.len) - n);
+		pm_copy(pm, blk_off(r.blk), val, n);	/* nobody reads the rest */
 		val += n;
 		size -= n;
 		save64(runs, r.blk | r.len << PMEMFS_EXT_BLK_BITS);

@@ -83,7 +83,7 @@ status 8 "$FSCK_PMEMFS" "$T/zeros"
 say "fsck mends a superblock, either one"
 poke "$POOL" 100
 status 4 "$FSCK_PMEMFS" -n "$POOL"
-says "^01 super"
+says "^0101 super"
 status 1 "$FSCK_PMEMFS" -p "$POOL"
 status 0 "$FSCK_PMEMFS" -n "$POOL"
 poke "$POOL" $((16777216 - 4000))
@@ -101,7 +101,7 @@ data=$("$DUMP_PMEMFS" "$POOL" super | awk '/data_blk/ { print $2; exit }')
 cp "$POOL" "$T/copy"
 poke "$T/copy" $((data * 4096 + 256 + 20))
 status 4 "$FSCK_PMEMFS" "$T/copy"
-says "^07 inode: inode 1 at"
+says "^0701 inode: inode 1 at"
 status 4 "$FSCK_PMEMFS" -n --json "$T/copy"
 says '"kind":"inode"'
 status 0 "$MKFS_PMEMFS" -f -s 24M "$T/copy"

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# s_fsck.sh - fsck.pmemfs repairs every recipe of tests/fsck/recipes.c
+#
+# For each: -n tells and changes nothing (4); -p repairs what is safe (1) or
+# changes nothing (4); -y repairs (1); the second run finds nothing (0); and
+# what could be saved is there.
+. "${srcdir:-.}/tests/system/lib.sh"
+scratch 120
+
+damage=$builddir/tests/fsck/damage
+[ -x "$damage" ] || skip "tests/fsck/damage is not built"
+
+run()
+{
+	local want=$1 got=0
+	shift
+	"$@" >"$T/out" 2>&1 || got=$?
+	[ "$got" = "$want" ] || { cat "$T/out"; fail "$name: $*: exit status $got, not $want"; }
+}
+says() { grep -q -- "$1" "$T/out" || { cat "$T/out"; fail "$name: does not say: $1"; }; }
+sum() { sha256sum "$1" | cut -d' ' -f1; }
+
+name=none
+for end in rest killed power; do
+	"$damage" make "$T/$end" $end
+done
+
+n=0
+while read -r name number fix end; do
+	cp "$T/$end" "$POOL"
+	"$damage" do "$name" "$POOL"
+	before=$(sum "$POOL")
+	run 4 "$FSCK_PMEMFS" -n "$POOL"
+	says "^$number "
+	same "$(sum "$POOL")" "$before" "$name: pool after -n"
+	if [ "$fix" = safe ]; then
+		run 1 "$FSCK_PMEMFS" -pf "$POOL"
+	else
+		run 4 "$FSCK_PMEMFS" -pf "$POOL"
+		same "$(sum "$POOL")" "$before" "$name: pool after -p"
+		run 1 "$FSCK_PMEMFS" -y "$POOL"
+	fi
+	says "^$number "
+	run 0 "$FSCK_PMEMFS" -f "$POOL"
+	run 0 "$FSCK_PMEMFS" -p "$POOL"
+	run 0 "$damage" check "$name" "$POOL"
+	n=$((n + 1))
+done < <("$damage" list)
+say "$n recipes"
+[ $n -gt 60 ] || fail "too few recipes"
+
+name=json
+say "the report as JSON names the repairs"
+cp "$T/rest" "$POOL"
+"$damage" do unreachable "$POOL"
+run 4 "$FSCK_PMEMFS" -n --json "$POOL"
+says '"number":1301'
+says '"repair":"put into /lost+found"'
+says '"repaired":false'
+run 1 "$FSCK_PMEMFS" -y --json "$POOL"
+says '"repaired":true'
+says '"exit":1'
+
+name=question
+say "on a terminal it asks, and no is no"
+if command -v script >/dev/null; then
+	cp "$T/rest" "$POOL"
+	"$damage" do entry_slash "$POOL"
+	before=$(sum "$POOL")
+	echo n | script -qec "'$FSCK_PMEMFS' '$POOL'" /dev/null >"$T/out" || true
+	says 'Repair all? \[y/N\]'
+	same "$(sum "$POOL")" "$before" "pool after a no"
+	echo y | script -qec "'$FSCK_PMEMFS' -C '$POOL'" /dev/null >"$T/out" || true
+	says '(repaired)'
+	says '100%\|%'
+	run 0 "$FSCK_PMEMFS" -f "$POOL"
+fi
+
+name=progress
+say "progress to a descriptor"
+"$FSCK_PMEMFS" -f -C3 "$POOL" 3>"$T/bar" >/dev/null
+grep -q "^1 100 100 $POOL\$" "$T/bar" || { cat "$T/bar"; fail "no progress"; }
+"$FSCK_PMEMFS" -f -C 3 "$POOL" 3>"$T/bar" >/dev/null
+grep -q "^1 100 100 " "$T/bar" || fail "no progress with -C 3"
+
+name=interrupt
+say "interrupted before anything is written: nothing is"
+cp "$T/rest" "$POOL"
+"$damage" do table_gone "$POOL"
+before=$(sum "$POOL")
+got=0
+# already pending when it starts: the first look at it finds it
+bash -c 'trap "" TERM; kill -TERM $$; exec env --default-signal=TERM --block-signal=TERM \
+	sh -c "kill -TERM \$\$; exec \"\$0\" -y \"\$1\"" "$0" "$1"' "$FSCK_PMEMFS" "$POOL" \
+	>"$T/out" 2>&1 || got=$?
+same $got 32 "exit status when interrupted"
+same "$(sum "$POOL")" "$before" "pool after an interrupt"
+
+name=table
+say "the manual has the table of problems"
+"$FSCK_PMEMFS" --problems | cut -d' ' -f1,2 >"$T/table"
+sed -n 's/^\.It \([0-9]\{4\}\) \([a-z]*\)$/\1 \2/p' "$srcdir/man/fsck.pmemfs.8" >"$T/man"
+diff "$T/table" "$T/man" || fail "fsck.pmemfs.8 and fsck.pmemfs --problems differ"
