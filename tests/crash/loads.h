@@ -45,16 +45,31 @@ extern const struct crash_setup setup_plain;
  * A family makes its loads one by one, so that there may be many. get()
  * returns false behind the last.
  */
-struct family {
-	const char *name, *about;
-	bool (*get)(uint64_t i, struct crash_load *l);
-	bool full_only;		/* not in the short run */
-};
-extern const struct family families[];
-extern const unsigned nr_families;
+typedef bool (*family_fn)(uint64_t i, struct crash_load *l);
 
-bool get_one(uint64_t i, struct crash_load *l);
+bool get_one(uint64_t i, struct crash_load *l);		/* sequences.c */
 bool get_two(uint64_t i, struct crash_load *l);
 bool get_three(uint64_t i, struct crash_load *l);
+bool get_atime(uint64_t i, struct crash_load *l);
+bool get_shape(uint64_t i, struct crash_load *l);	/* shapes.c */
+bool get_log(uint64_t i, struct crash_load *l);		/* space.c */
+bool get_full(uint64_t i, struct crash_load *l);
+bool get_grow(uint64_t i, struct crash_load *l);
+bool get_names(uint64_t i, struct crash_load *l);
+bool get_mount(uint64_t i, struct crash_load *l);	/* mounts.c */
+bool get_raw(uint64_t i, struct crash_load *l);
+bool get_threads(uint64_t i, struct crash_load *l);	/* threads.c */
+
+/* ---- mutations (mutants.c) ---------------------------------------------------- */
+
+struct crash_limits;
+
+/* Each flush, fence and copy of the program, with a load that sees it missing. */
+int mutants_check(const struct crash_limits *lim, unsigned jobs);
+/* Which loads see it? what: "function" or "function:kind:nr". */
+int mutants_search(const struct crash_limits *lim, const char *what);
+/* Families by name, for the search; false: there is none. */
+bool find_load(const char *name, struct crash_load *l);
+bool family_at(unsigned f, const char **name, family_fn *get);
 
 #endif

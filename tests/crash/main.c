@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c - the crash tests' program
+ * main.c - the crash tests: every workload, on all processors
+ *
+ *	crash [--full] [--jobs N] [NAME...]	families, or single loads
+ *	crash NAME:EVENT:ENGINE:SEED[/...]	one image again, with details
+ *	crash --mutants				does every missing fence show?
+ *	crash --search FUNCTION[:KIND[:NR]]	which loads show this one?
+ *	crash --list				the names of all loads
+ *
+ * CRASH=... in the environment counts as a name. Exit status: 0 nothing found,
+ * 1 a violation, 2 bad usage.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,61 +24,360 @@
 #include "base/bytes.h"
 #include "crash/loads.h"
 
-const struct family families[] = {
-	{ "one", "every operation", get_one, false },
-	{ "two", "every two operations", get_two, false },
-	{ "three", "a sample of three operations", get_three, false },
-};
-const unsigned nr_families = ARRAY_SIZE(families);
+#define MAX_JOBS	64u
+#define CHUNK		8u		/* loads that a worker takes at once */
 
-static const struct crash_limits full = {
-	.exhaustive = 10, .seeds = 8, .lines = 64, .per_recovery = 12,
+static const struct crash_limits deep = {
+	.exhaustive = 10, .per_point = 1100, .seeds = 4, .lines = 40, .per_recovery = 16,
+	.cut_every = 4,
 };
-static const struct crash_limits capped = {
-	.exhaustive = 10, .per_point = 40, .seeds = 3, .lines = 24, .per_recovery = 6,
+static const struct crash_limits some = {
+	.exhaustive = 8, .per_point = 40, .seeds = 3, .lines = 24, .per_recovery = 6,
+	.cut_every = 16,
+};
+static const struct crash_limits few = {
+	.exhaustive = 4, .per_point = 12, .seeds = 2, .lines = 12, .per_recovery = 4,
+};
+static const struct crash_limits all = {
+	.exhaustive = 14, .seeds = 16, .per_recovery = 40,
 };
 
-static double now(void)
+static const struct family {
+	const char *name, *about;
+	family_fn get;
+	const struct crash_limits *lim;	/* of the short run */
+	uint64_t step;			/* the short run takes every so manieth load */
+	uint64_t first;			/* and no more than so many, 0: all */
+	int granularity;
+	bool forks;			/* a process for each load */
+} families[] = {
+	{ "make", "mkfs and superblocks", get_raw, &some, 1, 0, -1, false },
+	{ "mount", "recovery of busy pools", get_mount, &some, 1, 0, -1, true },
+	{ "one", "every operation", get_one, &deep, 1, 0, -1, false },
+	{ "page", "the same, 4 KiB pages and msync", get_one, &few, 1, 0, PM_GRAN_PAGE, false },
+	{ "byte", "the same, nothing but fences (eADR)", get_one, &few, 1, 0, PM_GRAN_BYTE,
+	  false },
+	{ "atime", "access times", get_atime, &some, 1, 0, -1, false },
+	{ "shape", "inodes of every shape", get_shape, &some, 1, 0, -1, false },
+	{ "log", "the lane's edges", get_log, &some, 1, 0, -1, false },
+	{ "full", "a pool that is full", get_full, &few, 1, 0, -1, false },
+	{ "grow", "a full inode table", get_grow, &some, 1, 0, -1, false },
+	{ "names", "directories that grow and shrink", get_names, &few, 1, 0, -1, false },
+	{ "threads", "two workers", get_threads, &few, 37, 0, -1, true },
+	{ "two", "every two operations", get_two, &few, 1, 0, -1, false },
+	{ "three", "some of three operations", get_three, &few, 1, 300, -1, false },
+};
+
+struct shared {
+	struct crash_stats stats[ARRAY_SIZE(families)];
+	_Atomic uint64_t next[ARRAY_SIZE(families)];
+	_Atomic uint64_t failed;
+};
+
+struct run {
+	struct shared *sh;
+	bool full;
+	unsigned jobs;
+	char **name;			/* wanted; none: all */
+	unsigned nr_names;
+};
+
+static double seconds(void)
 {
 	struct timespec t;
+
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Of processors, by everything that has ended. */
+static double cpu_seconds(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_CHILDREN, &ru);
+	return (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+	       (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6;
+}
+
+/* ---- names ---------------------------------------------------------------------- */
+
+bool family_at(unsigned f, const char **name, family_fn *get)
+{
+	if (f >= ARRAY_SIZE(families))
+		return false;
+	*name = families[f].name;
+	*get = families[f].get;
+	return true;
+}
+
+/* The family of a load's name; granularities have names of their own. */
+static const struct family *family_of(const char *name)
+{
+	size_t len = strcspn(name, "/");
+
+	for (unsigned f = 0; f < ARRAY_SIZE(families); f++)
+		if (strlen(families[f].name) == len && !strncmp(families[f].name, name, len))
+			return &families[f];
+	return NULL;
+}
+
+static bool get_load(const struct family *f, uint64_t i, struct crash_load *l)
+{
+	char rest[sizeof(l->name)];
+
+	if (!f->get(i, l))
+		return false;
+	snprintf(rest, sizeof(rest), "%s", strchr(l->name, '/'));
+	snprintf(l->name, sizeof(l->name), "%s%.100s", f->name, rest);
+	return true;
+}
+
+bool find_load(const char *name, struct crash_load *l)
+{
+	const struct family *f = family_of(name);
+	size_t len = strcspn(name, ":");
+
+	for (uint64_t i = 0; f && get_load(f, i, l); i++)
+		if (strlen(l->name) == len && !strncmp(l->name, name, len))
+			return true;
+	return false;
+}
+
+/* ---- workers ---------------------------------------------------------------------- */
+
+static void forked(const struct family *f, const struct crash_limits *lim,
+		   struct crash_stats *st, const struct crash_load *l)
+{
+	struct crash *c;
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		abort();
+	if (!pid) {
+		c = crash_new(f->granularity, lim, st);
+		crash_explore(c, l);
+		fflush(stdout);
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status)) {
+		printf("VIOLATION CRASH=%s the test itself died (%#x)\n", l->name, status);
+		st->violations++;
+	}
+}
+
+static void work_family(struct run *r, unsigned nr)
+{
+	const struct family *f = &families[nr];
+	const struct crash_limits *lim = r->full ? &all : f->lim;
+	uint64_t step = r->full ? 1 : f->step, end = r->full || !f->first ? UINT64_MAX : f->first;
+	struct crash_stats *st = &r->sh->stats[nr];
+	struct crash *c = f->forks ? NULL : crash_new(f->granularity, lim, st);
+	struct crash_load l;
+	bool more = true;
+
+	while (more) {
+		uint64_t at = r->sh->next[nr]++ * CHUNK;
+
+		for (uint64_t i = at; more && i < at + CHUNK; i++) {
+			more = i < end && get_load(f, i * step, &l);
+			if (more && f->forks)
+				forked(f, lim, st, &l);
+			else if (more)
+				crash_explore(c, &l);
+			fflush(stdout);
+		}
+	}
+	if (c)
+		crash_free(c);
+}
+
+static bool wanted(const struct run *r, unsigned nr)
+{
+	for (unsigned i = 0; i < r->nr_names; i++)
+		if (!strcmp(r->name[i], families[nr].name))
+			return true;
+	return !r->nr_names;
+}
+
+static void run_family(struct run *r, unsigned nr)
+{
+	pid_t pid[MAX_JOBS];
+	int status;
+
+	fflush(stdout);
+	for (unsigned j = 0; j < r->jobs; j++) {
+		pid[j] = fork();
+		if (pid[j] < 0)
+			abort();
+		if (!pid[j]) {
+			work_family(r, nr);
+			_exit(0);
+		}
+	}
+	for (unsigned j = 0; j < r->jobs; j++) {
+		if (waitpid(pid[j], &status, 0) == pid[j] && WIFEXITED(status) &&
+		    !WEXITSTATUS(status))
+			continue;
+		printf("VIOLATION %s: a worker died (%#x)\n", families[nr].name, status);
+		r->sh->failed++;
+	}
+}
+
+/* ---- telling ------------------------------------------------------------------------ */
+
+static void headline(void)
+{
+	printf("%-8s %6s %7s %8s %9s %10s %10s %9s %7s %5s %6s %6s  %s\n", "family", "loads", "calls",
+	       "points", "all tried", "images", "distinct", "cut recov", "deaths", "viol",
+	       "sec", "cpu", "");
+}
+
+static void line(const char *name, const struct crash_stats *s, double secs, double cpu,
+		 const char *about)
+{
+	double share = s->points ? 100.0 * (double)s->exhausted / (double)s->points : 0;
+
+	printf("%-8s %6llu %7llu %8llu %8.1f%% %10llu %10llu %9llu %7llu %5llu %6.1f %6.1f  %s\n", name,
+	       (unsigned long long)s->loads, (unsigned long long)s->calls,
+	       (unsigned long long)s->points, share, (unsigned long long)s->images,
+	       (unsigned long long)s->distinct, (unsigned long long)s->cut_images,
+	       (unsigned long long)s->killed, (unsigned long long)s->violations, secs, cpu, about);
+	fflush(stdout);
+}
+
+static void add_up(struct crash_stats *sum, const struct crash_stats *s)
+{
+	sum->loads += s->loads;
+	sum->calls += s->calls;
+	sum->points += s->points;
+	sum->exhausted += s->exhausted;
+	sum->images += s->images;
+	sum->distinct += s->distinct;
+	sum->cut_images += s->cut_images;
+	sum->killed += s->killed;
+	sum->violations += s->violations;
+	sum->idle_flushes += s->idle_flushes;
+	sum->idle_fences += s->idle_fences;
+}
+
+static int run_all(struct run *r)
+{
+	struct crash_stats sum = { .loads = 0 };
+	double begin = seconds(), t, cpu;
+
+	headline();
+	for (unsigned f = 0; f < ARRAY_SIZE(families); f++) {
+		if (!wanted(r, f))
+			continue;
+		t = seconds();
+		cpu = cpu_seconds();
+		run_family(r, f);
+		line(families[f].name, &r->sh->stats[f], seconds() - t, cpu_seconds() - cpu,
+		     families[f].about);
+		add_up(&sum, &r->sh->stats[f]);
+	}
+	line("all", &sum, seconds() - begin, cpu_seconds(), "");
+	printf("crash states: %llu visited, %llu different; of %llu crash points %.1f %% with every "
+	       "subset of their pending lines; needless: %llu flushes, %llu fences; "
+	       "violations: %llu\n", (unsigned long long)sum.images,
+	       (unsigned long long)(sum.distinct + sum.cut_images),
+	       (unsigned long long)sum.points,
+	       sum.points ? 100.0 * (double)sum.exhausted / (double)sum.points : 0,
+	       (unsigned long long)sum.idle_flushes, (unsigned long long)sum.idle_fences,
+	       (unsigned long long)(sum.violations + r->sh->failed));
+	return sum.violations || r->sh->failed;
+}
+
+/* One load, or one image of it. */
+static int run_named(struct run *r, const char *name)
+{
+	const struct family *f = family_of(name);
+	const char *image = strchr(name, ':');
+	struct crash_load l;
+	struct crash *c;
+	int bad;
+
+	if (!find_load(name, &l)) {
+		fprintf(stderr, "crash: nothing is called %s\n", name);
+		return 2;
+	}
+	c = crash_new(f->granularity, r->full ? &all : f->lim, &r->sh->stats[f - families]);
+	if (image)
+		bad = crash_rerun(c, &l, image + 1);
+	else
+		bad = (int)crash_explore(c, &l);
+	crash_free(c);
+	if (bad < 0) {
+		fprintf(stderr, "crash: %s is no image\n", name);
+		return 2;
+	}
+	headline();
+	line(f->name, &r->sh->stats[f - families], 0, 0, name);
+	return bad ? 1 : 0;
+}
+
+static int list(void)
+{
+	struct crash_load l;
+
+	for (unsigned f = 0; f < ARRAY_SIZE(families); f++)
+		for (uint64_t i = 0; get_load(&families[f], i, &l); i++)
+			puts(l.name);
+	return 0;
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: crash [--full] [--jobs N] [--mutants | --search SITE | --list | "
+		"NAME...]\n");
+	return 2;
+}
+
+static int run_names(struct run *r)
+{
+	int bad = 0;
+
+	if (!r->nr_names || !strchr(r->name[0], '/'))
+		return run_all(r);
+	for (unsigned i = 0; i < r->nr_names && bad < 2; i++)
+		bad |= run_named(r, r->name[i]);
+	return bad;
 }
 
 int main(int argc, char **argv)
 {
-	struct crash_stats *st = mmap(NULL, sizeof(*st), PROT_READ | PROT_WRITE,
-				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	const char *want = argc > 1 ? argv[1] : "one";
-	struct crash_load l;
-	double t = now();
-	struct crash *c;
-	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : UINT64_MAX;
+	struct run r = { .jobs = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
+	char *env = getenv("CRASH");
+	int i;
 
-	for (unsigned f = 0; f < nr_families; f++) {
-		size_t len = strlen(families[f].name);
-		if (strncmp(want, families[f].name, len))
-			continue;
-		c = crash_new(-1, f == 0 ? &full : &capped, st);
-		for (uint64_t i = 0; families[f].get(i, &l) && i < n; i++) {
-			size_t ln = strlen(l.name);
-			if (strcmp(want, families[f].name) && (strncmp(want, l.name, ln) || (want[ln] && want[ln] != ':')))
-				continue;
-			if (want[len] && want[ln]) {
-				printf("rerun: %d\n", crash_rerun(c, &l, want + ln + 1));
-				continue;
-			}
-			double t0 = now();
-			uint64_t d0 = st->distinct, c0 = st->cut_images;
-			crash_explore(c, &l);
-			if (getenv("V"))
-				printf("%s %.0f ms distinct %lu cut %lu\n", l.name, (now() - t0) * 1e3, (unsigned long)(st->distinct - d0), (unsigned long)(st->cut_images - c0));
-		}
-		crash_free(c);
+	r.sh = mmap(NULL, sizeof(*r.sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		    -1, 0);
+	if (r.sh == MAP_FAILED)
+		return 2;
+	for (i = 1; i < argc && !strncmp(argv[i], "--", 2); i++) {
+		if (!strcmp(argv[i], "--full"))
+			r.full = true;
+		else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
+			r.jobs = (unsigned)strtoul(argv[++i], NULL, 10);
+		else if (!strcmp(argv[i], "--mutants"))
+			return mutants_check(&deep, r.jobs);
+		else if (!strcmp(argv[i], "--search") && i + 1 < argc)
+			return mutants_search(&deep, argv[++i]);
+		else if (!strcmp(argv[i], "--list"))
+			return list();
+		else
+			return usage();
 	}
-	printf("loads %lu calls %lu points %lu exhausted %lu images %lu distinct %lu cut %lu killed %lu idle %lu flushes %lu fences violations %lu, %.1f s\n",
-	       (unsigned long)st->loads, (unsigned long)st->calls, (unsigned long)st->points, (unsigned long)st->exhausted, (unsigned long)st->images,
-	       (unsigned long)st->distinct, (unsigned long)st->cut_images, (unsigned long)st->killed, (unsigned long)st->idle_flushes, (unsigned long)st->idle_fences,
-	       (unsigned long)st->violations, now() - t);
-	return st->violations != 0;
+	r.jobs = r.jobs < 1 ? 1 : r.jobs > MAX_JOBS ? MAX_JOBS : r.jobs;
+	r.name = argv + i;
+	r.nr_names = (unsigned)(argc - i);
+	if (env && *env) {
+		r.name = &env;
+		r.nr_names = 1;
+	}
+	return run_names(&r);
 }

@@ -109,6 +109,7 @@ const struct cop cops[] = {
 	OP("tmpfile_link", TMPFILE_LINK, "d/tmp"),
 	OP("open_unlink", OPEN_UNLINK, "f2"),
 	OP("write_suid", WRITE, "su", .x = 10, .y = 100, .flags = OP_WRITE_KILL_PRIV),
+	OP("read_sync", READ_SYNC, "f1"),
 	OP("checkpoint", CHECKPOINT, ""),
 };
 const unsigned nr_cops = ARRAY_SIZE(cops);

@@ -64,3 +64,19 @@ bool get_three(uint64_t i, struct crash_load *l)
 	sequence(l, "three");
 	return true;
 }
+
+/* Access times are written late, and durable after fsync. */
+bool get_atime(uint64_t i, struct crash_load *l)
+{
+	static const char *const then[] = { "checkpoint", "chmod", "rename_onto", "unlink" };
+
+	if (i >= ARRAY_SIZE(then))
+		return false;
+	*l = (struct crash_load){
+		.flags = LOAD_ATIME, .nr_ops = 2,
+		.op = { (unsigned)(cop_named("read_sync") - cops),
+			(unsigned)(cop_named(then[i]) - cops) },
+	};
+	sequence(l, "atime");
+	return true;
+}

@@ -96,6 +96,7 @@ struct crash *crash_new(int granularity, const struct crash_limits *lim,
 	log_to(keep_line);
 	c->granularity = granularity;
 	c->lim = *lim;
+	c->lim.cut_every += !c->lim.cut_every;
 	c->stats = stats;
 	undo_init(&c->live, CRASH_SIZE);
 	undo_init(&c->image, CRASH_SIZE);
@@ -136,6 +137,11 @@ void crash_mutate(struct crash *c, const struct pm_site *site)
 void crash_quiet(struct crash *c, bool quiet)
 {
 	c->quiet = quiet;
+}
+
+const char *crash_first(const struct crash *c)
+{
+	return c->first;
 }
 
 /* ---- the pool before ----------------------------------------------------------- */
@@ -215,6 +221,8 @@ static void use_setup(struct crash *c, const struct crash_setup *s)
 	c->fs = NULL;
 	c->unseen = false;
 	foul_free_blocks(c, &geo);
+	if (s->spoil)
+		s->spoil(c->live.base, CRASH_SIZE);
 	undo_settle(&c->live);
 	memcpy(c->base, c->live.base, CRASH_SIZE);
 	undo_back(&c->image);
@@ -227,6 +235,11 @@ static void use_setup(struct crash *c, const struct crash_setup *s)
 const struct op_ctx *crash_ctx(struct crash *c)
 {
 	return &c->ctx;
+}
+
+struct pm_rec *crash_rec(struct crash *c)
+{
+	return c->rec;
 }
 
 static struct crash_state *next_state(struct crash_actor *a)
@@ -295,6 +308,10 @@ void crash_end(struct crash *c)
 	rec_mark_nr(c->rec, "end", (unsigned)crash_me());
 	c->stats->calls++;
 	a->nr_calls++;
+	if (!fs_writable(c->fs) && !c->shut) {
+		c->shut = true;
+		crash_complain(c, "call %u stopped the mount: %s", a->nr_calls, last_line);
+	}
 	if (c->load->actors == 1 || c->alone)
 		crash_observe(c, (unsigned)crash_me());
 }
@@ -317,7 +334,9 @@ void crash_complain(struct crash *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	c->violations++;
+	if (!c->violations++)
+		snprintf(c->first, sizeof(c->first), "%.120s: %.170s",
+			 c->load ? c->load->name : "?", text);
 	c->stats->violations++;
 	if (!c->quiet)
 		printf("VIOLATION CRASH=%s %s\n", c->load ? c->load->name : "?", text);
@@ -404,6 +423,7 @@ void crash_live(struct crash *c, const struct crash_load *l)
 	use_setup(c, l->setup);
 	crash_forget_states(c);
 	c->load = l;
+	c->shut = false;
 	rec_restart_on(c->rec, c->base);
 	rec_thread(0);
 	crash_seed_random(4);

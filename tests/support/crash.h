@@ -32,6 +32,7 @@
 #include <stdio.h>
 
 #include "meta/fs.h"
+#include "pmemfs/format.h"
 #include "op/op.h"
 #include "support/crash_tree.h"
 #include "support/pm_record.h"
@@ -61,7 +62,11 @@ struct crash_setup {
 	uint32_t nr_lanes;		/* 0: mkfs's choice */
 	void (*make)(struct crash *c);	/* NULL: empty; mounted, not recorded */
 	bool dirty;			/* not unmounted: the log is full of it */
+	void (*spoil)(uint8_t *pool, uint64_t size);	/* afterwards, by hand; or NULL */
 };
+
+/* How large the memory below a pool is. */
+#define CRASH_SIZE	(PMEMFS_MIN_POOL + (64u << 10))	/* mkfs may leave some */
 
 #define LOAD_DEPTH2	0x01u		/* cut recoveries, too */
 #define LOAD_KILL	0x02u		/* and let the daemon die everywhere */
@@ -69,6 +74,7 @@ struct crash_setup {
 #define LOAD_ATIME	0x08u		/* mounted with strictatime */
 #define LOAD_AGAIN	0x10u		/* recover twice, every time */
 #define LOAD_NO_POOL	0x20u		/* there may be none while the call is in flight */
+#define LOAD_ONE_SUPER	0x40u		/* then one superblock at least is good */
 
 struct crash_load {
 	char name[120];
@@ -80,6 +86,7 @@ struct crash_load {
 	void (*run)(struct crash *c, const struct crash_load *l, unsigned actor);
 	/* Instead of run: without a mounted pool (mkfs). */
 	int (*raw)(struct crash *c, struct pm *pm);
+	uint8_t new_uuid;		/* raw makes a pool whose UUID begins so; 0: no */
 	const void *arg;		/* for run */
 	unsigned op[4], nr_ops;		/* for run */
 	unsigned from_op;		/* crashes begin with this op (crash_op()) */
@@ -92,6 +99,7 @@ struct crash_limits {
 	unsigned seeds;			/* of the random engine per point */
 	unsigned lines;			/* lines per engine and point, 0: all */
 	unsigned per_recovery;		/* images per point of a cut recovery */
+	unsigned cut_every;		/* cut the recovery of every so manieth image */
 };
 
 struct crash_stats {			/* in shared memory */
@@ -106,6 +114,7 @@ void crash_free(struct crash *c);
 void crash_mutate(struct crash *c, const struct pm_site *site);
 /* Stop a load at its first violation, and print nothing (mutations). */
 void crash_quiet(struct crash *c, bool quiet);
+const char *crash_first(const struct crash *c);		/* that violation */
 
 /* Run and explore. Returns the number of violations. */
 unsigned crash_explore(struct crash *c, const struct crash_load *l);
@@ -126,6 +135,7 @@ void crash_begin(struct crash *c, const struct tree_blur *blur);
 void crash_end(struct crash *c);
 /* Neither recorded nor looked at: what a load does to get somewhere. */
 void crash_unseen(struct crash *c, bool on);
+struct pm_rec *crash_rec(struct crash *c);
 /* Something is wrong that no image shows. */
 void crash_complain(struct crash *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

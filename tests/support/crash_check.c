@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "copy/copy.h"
+#include "meta/mend.h"
 #include "meta/super.h"
 #include "meta/verify.h"
 #include "support/crash_int.h"
@@ -32,7 +33,7 @@ static void complain(struct crash_look *out, const char *what, const char *text)
 /* Something that is not a mount is in the middle of its work. */
 static bool in_flight(const struct crash *c)
 {
-	return c->load->raw && c->actor[0].begun > c->actor[0].acked;
+	return c->load->raw && !c->actor[0].acked;
 }
 
 struct verifying {
@@ -63,8 +64,8 @@ static uint64_t verify(struct crash *c, struct fs *fs, struct crash_look *out)
 	return res.orphans;
 }
 
-/* Is there a superblock to believe in? */
-static bool has_super(struct crash *c)
+/* May it be that there is no pool to mount, as things are? */
+static bool may_be_none(struct crash *c)
 {
 	struct pm_config cfg = {
 		.backend = &pm_backend_undo, .backend_arg = &c->image,
@@ -73,13 +74,27 @@ static bool has_super(struct crash *c)
 	struct geometry geo;
 	const char *other;
 	struct pm *pm;
-	int which, err;
+	bool none, foreign;
+	int which;
 
-	if (pm_open(&pm, "image", &cfg))
+	if (!in_flight(c) || pm_open(&pm, "image", &cfg))
 		return false;
-	err = super_read(pm, &geo, &which, &other);
+	none = super_read(pm, &geo, &which, &other);
+	foreign = mend_is_overwritten(pm);
 	pm_close(pm);
-	return !err;
+	if (c->load->flags & LOAD_ONE_SUPER)
+		return foreign && !none;	/* fsck.pmemfs -y has it back */
+	return c->load->flags & LOAD_NO_POOL && (none || foreign);
+}
+
+/* S3: the replica of a new pool is durable before its primary may be there. */
+static bool half_made(struct fs *fs)
+{
+	struct geometry geo;
+	const char *other;
+	int which;
+
+	return !super_read(fs->pm, &geo, &which, &other) && which == 0 && other;
 }
 
 static struct fs *mount_image(struct crash *c, struct pm_rec *rec, struct crash_look *out)
@@ -94,9 +109,11 @@ static struct fs *mount_image(struct crash *c, struct pm_rec *rec, struct crash_
 	opt.clock = fixed_clock;
 	opt.atime = FS_NOATIME;
 	err = fs_open(&fs, "image", &opt);
+	if (!err && c->load->raw && c->load->new_uuid == fs->geo.uuid[0] && half_made(fs))
+		complain(out, "superblocks", "the primary is new, and the replica is not good");
 	if (!err)
 		return fs;
-	if (in_flight(c) && c->load->flags & LOAD_NO_POOL && !has_super(c)) {
+	if (may_be_none(c)) {
 		out->d.seen[0] = NO_POOL;
 		return NULL;
 	}

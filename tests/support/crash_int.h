@@ -7,7 +7,6 @@
 
 #include "support/crash.h"
 
-#define CRASH_SIZE	PMEMFS_MIN_POOL
 #define CRASH_CALLS	4096u		/* of one actor in one load */
 
 struct crash_state {			/* the tree after so many calls */
@@ -49,7 +48,9 @@ struct crash {
 	bool unseen;			/* calls do not count for the moment */
 	bool alone;			/* one actor goes first, to see what it leads to */
 	bool quiet, loud, rerun;
+	bool shut;			/* the live mount stopped writing */
 	unsigned violations;
+	char first[300];		/* of them */
 	struct crash_cached *cache;
 	size_t cached, cache_room;
 	uint64_t fine[64];		/* digests found to be a blur of state fine_at */

@@ -59,16 +59,34 @@ static int by_event(const void *a, const void *b)
 	return x->line.off < y->line.off ? -1 : x->line.off > y->line.off;
 }
 
+/* Is it all the same whether the line arrives? (Zeros on zeros.) */
+static bool no_matter(const struct rec_walk *w, size_t i, unsigned versions)
+{
+	uint8_t now[64], old[64];
+
+	rec_walk_version(w, i, versions, old);
+	for (unsigned v = 0; v < versions; v++) {
+		rec_walk_version(w, i, v, now);
+		if (memcmp(now, old, sizeof(now)))
+			return false;
+	}
+	return true;
+}
+
 static void gather(struct point *pt)
 {
 	size_t n = rec_walk_nr_pending(pt->w);
+	struct rec_line line;
 
 	pt->p = malloc((n + 1) * sizeof(*pt->p));
-	assert(pt->p && n <= CRASH_SIZE / 64);
-	for (size_t i = 0; i < n; i++)
-		pt->p[i] = (struct pending){ i, rec_walk_pending(pt->w, i) };
-	qsort(pt->p, n, sizeof(*pt->p), by_event);
-	pt->nr = n;
+	assert(pt->p);
+	pt->nr = 0;
+	for (size_t i = 0; i < n; i++) {
+		line = rec_walk_pending(pt->w, i);
+		if (!no_matter(pt->w, i, line.versions))
+			pt->p[pt->nr++] = (struct pending){ i, line };
+	}
+	qsort(pt->p, pt->nr, sizeof(*pt->p), by_event);
 }
 
 /* ---- one image ------------------------------------------------------------- */
@@ -185,19 +203,19 @@ static bool build(struct point *pt, struct choice ch)
 static void tell(struct point *pt, struct choice ch, const char *what)
 {
 	struct crash *c = pt->c;
+	char outer[64] = "", text[300];
 
-	c->violations++;
+	if (pt->nested)
+		snprintf(outer, sizeof(outer), "%zu:%s:%llu/", pt->outer_event,
+			 engine_name[pt->outer.engine], (unsigned long long)pt->outer.seed);
+	snprintf(text, sizeof(text), "%s:%s%zu:%s:%llu", c->load->name, outer, pt->event,
+		 engine_name[ch.engine], (unsigned long long)ch.seed);
+	if (!c->violations++)
+		snprintf(c->first, sizeof(c->first), "%.200s: %.90s", text, what);
 	c->stats->violations++;
 	if (c->quiet || (c->violations > SHOW_MAX && !c->loud))
 		return;
-	printf("VIOLATION CRASH=%s", c->load->name);
-	if (pt->nested)
-		printf(":%zu:%s:%llu/", pt->outer_event, engine_name[pt->outer.engine],
-		       (unsigned long long)pt->outer.seed);
-	else
-		printf(":");
-	printf("%zu:%s:%llu\n    %s\n", pt->event, engine_name[ch.engine],
-	       (unsigned long long)ch.seed, what);
+	printf("VIOLATION CRASH=%s\n    %s\n", text, what);
 	fflush(stdout);
 }
 
@@ -265,14 +283,16 @@ static void try_image(struct point *pt, struct choice ch)
 {
 	unsigned flags = pt->c->load->flags;
 	bool deep;
+	uint64_t h;
 
 	if (!build(pt, ch)) {
 		undo_back(&pt->c->image);
 		return;
 	}
-	deep = !pt->nested && (flags & LOAD_AGAIN || undo_hash_now(&pt->c->image) % 8 == 0);
-	if (look(pt, ch, deep) && !pt->nested && flags & LOAD_DEPTH2 &&
-	    pt->fresh)
+	h = undo_hash_now(&pt->c->image) >> 7;
+	deep = !pt->nested && (flags & LOAD_AGAIN || h % 8 == 0);
+	if (look(pt, ch, deep) && !pt->nested && flags & LOAD_DEPTH2 && pt->fresh &&
+	    (pt->c->rerun || h % pt->c->lim.cut_every == 0))
 		cut_recovery(pt, ch);
 }
 
@@ -662,7 +682,7 @@ int crash_rerun(struct crash *c, const struct crash_load *l, const char *image)
 	if (!rest || (*rest && (*rest != '/' || !parse(rest + 1, &at, &inner))))
 		return -1;
 	c->violations = 0;
-	c->loud = true;
+	c->loud = c->rerun = true;
 	crash_live(c, l);
 	begin_walk(c);
 	pt.w = c->walk;

@@ -25,6 +25,8 @@
  *       may have arrived with any of its values since the last durable one.
  *   M3  Copies are non-temporal: flushed by themselves, in any order, and
  *       made durable by a fence of the thread that copied, no other (L20).
+ *       Until then they may land on top of what another thread stored later
+ *       and made durable.
  *   M4  A window holds anything between old and new words from pm_window()
  *       on; what a flush inside the window caught counts for nothing.
  *   M5  A fence of one thread says nothing about the flushes of another.

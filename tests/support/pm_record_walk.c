@@ -216,7 +216,8 @@ static void put_words(uint8_t *line, const uint8_t *data, uint8_t mask)
 
 /*
  * A flush by `thread` at event `upto` has been fenced. The newest eligible
- * version of a word becomes durable; older ones can no longer arrive.
+ * version of a word becomes durable; older ones can no longer arrive, but for
+ * copies that still wait in another processor's buffers (M3).
  */
 static bool promote(struct rec_walk *w, struct touched *t, uint32_t upto, unsigned thread)
 {
@@ -228,7 +229,8 @@ static bool promote(struct rec_walk *w, struct touched *t, uint32_t upto, unsign
 		struct version *ver = &w->ver[v];
 		bool ours = ver->event <= upto && (!ver->nt || ver->thread == thread);
 
-		ver->mask &= (uint8_t)~done;
+		if (!ver->nt || ver->thread == thread)
+			ver->mask &= (uint8_t)~done;
 		if (ours) {
 			put_words(t->durable, ver->data, ver->mask);
 			done |= ver->mask;

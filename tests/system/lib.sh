@@ -12,8 +12,9 @@
 #	check_pool			(fsck -n -f finds nothing)
 #
 # The programs come from the environment of `make check`; by hand, in the
-# build directory: srcdir=SOURCE bash SOURCE/tests/system/s_apps.sh. Exit status: 0 passed, 1 failed, 77 skipped. Whatever
-# happens, nothing stays mounted, running or on the disk.
+# build directory: srcdir=SOURCE bash SOURCE/tests/system/s_apps.sh. Exit
+# status: 0 passed, 1 failed, 77 skipped. Whatever happens, nothing stays
+# mounted, running or on the disk.
 set -eu
 shopt -s inherit_errexit
 export LC_ALL=C.UTF-8

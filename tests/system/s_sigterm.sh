@@ -3,47 +3,17 @@
 # a mapping, not what is written while it unmounts, not with a file held open
 set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
-command -v python3 >/dev/null || skip "needs python3 to hold a mapping"
 scratch 100
 
-# Dirty every page of a mapping, then go on storing and writing, for $2
-# seconds or until the mount is gone; print the last number that was stored.
-cat >"$T/writer.py" <<'END'
-import mmap, os, sys, time
-path, hold = sys.argv[1], float(sys.argv[2])
-size = 4 << 20
-fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-os.ftruncate(fd, size)
-m = mmap.mmap(fd, size)
-for at in range(0, size, 4096):
-    m[at:at + 8] = b"%08d" % (at // 4096)
-print("ready", flush=True)
-end, k = time.time() + hold, 0
-while time.time() < end:
-    os.pwrite(fd, b"%08d" % k, 100)
-    m[20580:20588] = b"%08d" % k
-    k += 1
-    time.sleep(0.02)
-print(k - 1, flush=True)
-if len(sys.argv) > 3:
-    time.sleep(60)
-END
-
-cat >"$T/check.py" <<'END'
-import sys
-data, k = open(sys.argv[1], "rb").read(), int(sys.argv[2])
-assert len(data) == 4 << 20, len(data)
-for at in range(0, len(data), 4096):
-    assert data[at:at + 8] == b"%08d" % (at // 4096), at
-assert data[100:108] == b"%08d" % k, (data[100:108], k)
-assert data[20580:20588] == b"%08d" % k, (data[20580:20588], k)
-END
+# Dirties every page of a mapping, then goes on storing and writing; says the
+# last number that was stored.
+hold_map=$builddir/tests/support/hold_map
 
 wait_for_word()
 {
 	local i
 	for ((i = 0; i < 200; i++)); do
-		grep -q "$1" "$2" && return 0
+		grep -qs "$1" "$2" && return 0
 		sleep 0.05
 	done
 	fail "the writer does not get ready"
@@ -57,7 +27,8 @@ try()
 	rm -f "$POOL"
 	make_pool 48M
 	mount_pool "$1"
-	python3 "$T/writer.py" "$MNT/held" 1.5 >"$T/writer.out" &
+	: >"$T/writer.out"	# what an earlier one said is gone
+	"$hold_map" write "$MNT/held" 1.5 >"$T/writer.out" &
 	writer=$!
 	wait_for_word ready "$T/writer.out"
 	date >"$MNT/closed"
@@ -69,7 +40,7 @@ try()
 	daemon_done
 	check_pool
 	mount_pool ro
-	python3 "$T/check.py" "$MNT/held" "$(tail -n 1 "$T/writer.out")"
+	"$hold_map" check "$MNT/held" "$(tail -n 1 "$T/writer.out")"
 	cmp "$MNT/closed" "$T/closed"
 	unmount_pool
 }
@@ -82,7 +53,8 @@ say "a second signal ends the wait, and still nothing is lost"
 rm -f "$POOL"
 make_pool 48M
 mount_pool dax=never
-python3 "$T/writer.py" "$MNT/held" 1 stay >"$T/writer.out" &
+: >"$T/writer.out"	# what an earlier one said is gone
+"$hold_map" write "$MNT/held" 1 stay >"$T/writer.out" &
 writer=$!
 wait_for_word ready "$T/writer.out"
 kill -TERM "$DAEMON"
@@ -94,7 +66,7 @@ kill $writer
 wait $writer 2>/dev/null || true
 check_pool
 mount_pool ro
-python3 "$T/check.py" "$MNT/held" "$(tail -n 1 "$T/writer.out")"
+"$hold_map" check "$MNT/held" "$(tail -n 1 "$T/writer.out")"
 unmount_pool
 
 say "not in use: at once"

@@ -103,8 +103,10 @@ static void check_file(const struct op_ctx *c, size_t at)
 	b = i + 1 < nr_states ? &after[i + 1] : a;
 	if (there)
 		ck_assert_int_eq(op_pread(c, e.nodeid, bytes, LOOK, 0, &got), 0);
+	/* A claim that holds costs a message to Check: not one for each byte. */
 	for (size_t k = 0; k < got; k++)
-		ck_assert_msg(bytes[k] != OLD, "event %zu: byte %zu is an old one", at, k);
+		if (bytes[k] == OLD)
+			ck_abort_msg("event %zu: byte %zu is an old one", at, k);
 	ok = is_state(a, b->in_place ? b : NULL, there, got, bytes) ||
 	     is_state(b, b->in_place ? a : NULL, there, got, bytes);
 	ck_assert_msg(ok, "event %zu (step %u): size %zu is neither before (%llu) nor after (%llu)",
