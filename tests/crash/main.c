@@ -2,13 +2,13 @@
 /*
  * main.c - the crash tests: every workload, on all processors
  *
- *	crash [--full] [--jobs N] [NAME...]	families, or single loads
+ *	crash [--full | --brief] [--jobs N] [--cost] [NAME...]	families, or single loads
  *	crash NAME:EVENT:ENGINE:SEED[/...]	one image again, with details
  *	crash --mutants				does every missing fence show?
  *	crash --search FUNCTION[:KIND[:NR]]	which loads show this one?
  *	crash --list				the names of all loads
  *
- * CRASH=... in the environment counts as a name. Exit status: 0 nothing found,
+ * Without a name CRASH=... in the environment is one. Exit status: 0 nothing found,
  * 1 a violation, 2 bad usage.
  */
 #include <errno.h>
@@ -23,6 +23,7 @@
 
 #include "base/bytes.h"
 #include "crash/loads.h"
+#include "support/site.h"
 
 #define MAX_JOBS	64u
 #define CHUNK		8u		/* loads that a worker takes at once */
@@ -48,24 +49,25 @@ static const struct family {
 	const struct crash_limits *lim;	/* of the short run */
 	uint64_t step;			/* the short run takes every so manieth load */
 	uint64_t first;			/* and no more than so many, 0: all */
+	uint64_t brief;			/* the brief one every so manieth of those */
 	int granularity;
 	bool forks;			/* a process for each load */
 } families[] = {
-	{ "make", "mkfs and superblocks", get_raw, &some, 1, 0, -1, false },
-	{ "mount", "recovery of busy pools", get_mount, &some, 1, 0, -1, true },
-	{ "one", "every operation", get_one, &deep, 1, 0, -1, false },
-	{ "page", "the same, 4 KiB pages and msync", get_one, &few, 1, 0, PM_GRAN_PAGE, false },
-	{ "byte", "the same, nothing but fences (eADR)", get_one, &few, 1, 0, PM_GRAN_BYTE,
+	{ "make", "mkfs and superblocks", get_raw, &some, 1, 0, 1, -1, false },
+	{ "mount", "recovery of busy pools", get_mount, &some, 1, 0, 3, -1, true },
+	{ "one", "every operation", get_one, &deep, 1, 0, 8, -1, false },
+	{ "page", "the same, 4 KiB pages and msync", get_one, &few, 1, 0, 16, PM_GRAN_PAGE, false },
+	{ "byte", "the same, nothing but fences (eADR)", get_one, &few, 1, 0, 16, PM_GRAN_BYTE,
 	  false },
-	{ "atime", "access times", get_atime, &some, 1, 0, -1, false },
-	{ "shape", "inodes of every shape", get_shape, &some, 1, 0, -1, false },
-	{ "log", "the lane's edges", get_log, &some, 1, 0, -1, false },
-	{ "full", "a pool that is full", get_full, &few, 1, 0, -1, false },
-	{ "grow", "a full inode table", get_grow, &some, 1, 0, -1, false },
-	{ "names", "directories that grow and shrink", get_names, &few, 1, 0, -1, false },
-	{ "threads", "two workers", get_threads, &few, 37, 0, -1, true },
-	{ "two", "every two operations", get_two, &few, 1, 0, -1, false },
-	{ "three", "some of three operations", get_three, &few, 1, 300, -1, false },
+	{ "atime", "access times", get_atime, &some, 1, 0, 2, -1, false },
+	{ "shape", "inodes of every shape", get_shape, &some, 1, 0, 23, -1, false },
+	{ "log", "the lane's edges", get_log, &some, 1, 0, 16, -1, false },
+	{ "full", "a pool that is full", get_full, &few, 1, 0, 67, -1, false },
+	{ "grow", "a full inode table", get_grow, &some, 1, 0, 19, -1, false },
+	{ "names", "directories that grow and shrink", get_names, &few, 1, 0, 2, -1, false },
+	{ "threads", "two workers", get_threads, &few, 37, 0, 4, -1, true },
+	{ "two", "every two operations", get_two, &few, 1, 0, 101, -1, false },
+	{ "three", "some of three operations", get_three, &few, 1, 300, 20, -1, false },
 };
 
 struct shared {
@@ -76,7 +78,7 @@ struct shared {
 
 struct run {
 	struct shared *sh;
-	bool full;
+	bool full, brief, cost;
 	unsigned jobs;
 	char **name;			/* wanted; none: all */
 	unsigned nr_names;
@@ -172,8 +174,9 @@ static void forked(const struct family *f, const struct crash_limits *lim,
 static void work_family(struct run *r, unsigned nr)
 {
 	const struct family *f = &families[nr];
-	const struct crash_limits *lim = r->full ? &all : f->lim;
-	uint64_t step = r->full ? 1 : f->step, end = r->full || !f->first ? UINT64_MAX : f->first;
+	const struct crash_limits *lim = r->full ? &all : r->brief ? &few : f->lim;
+	uint64_t every = r->brief ? f->brief : 1, step = r->full ? 1 : f->step * every;
+	uint64_t end = r->full || !f->first ? UINT64_MAX : f->first / every;
 	struct crash_stats *st = &r->sh->stats[nr];
 	struct crash *c = f->forks ? NULL : crash_new(f->granularity, lim, st);
 	struct crash_load l;
@@ -231,7 +234,8 @@ static void run_family(struct run *r, unsigned nr)
 
 static void headline(void)
 {
-	printf("%-8s %6s %7s %8s %9s %10s %10s %9s %7s %5s %6s %6s  %s\n", "family", "loads", "calls",
+	printf("%-8s %6s %7s %8s %9s %10s %10s %9s %7s %5s %6s %6s  %s\n", "family", "loads",
+	       "calls",
 	       "points", "all tried", "images", "distinct", "cut recov", "deaths", "viol",
 	       "sec", "cpu", "");
 }
@@ -241,7 +245,8 @@ static void line(const char *name, const struct crash_stats *s, double secs, dou
 {
 	double share = s->points ? 100.0 * (double)s->exhausted / (double)s->points : 0;
 
-	printf("%-8s %6llu %7llu %8llu %8.1f%% %10llu %10llu %9llu %7llu %5llu %6.1f %6.1f  %s\n", name,
+	printf("%-8s %6llu %7llu %8llu %8.1f%% %10llu %10llu %9llu %7llu %5llu %6.1f %6.1f  %s\n",
+	       name,
 	       (unsigned long long)s->loads, (unsigned long long)s->calls,
 	       (unsigned long long)s->points, share, (unsigned long long)s->images,
 	       (unsigned long long)s->distinct, (unsigned long long)s->cut_images,
@@ -264,6 +269,26 @@ static void add_up(struct crash_stats *sum, const struct crash_stats *s)
 	sum->idle_fences += s->idle_fences;
 }
 
+/* How often each place asked for something that changed nothing. */
+static void cost(const struct run *r)
+{
+	const struct pm_site *site;
+
+	for (unsigned k = 0; k < CRASH_SITES; k++) {
+		uint64_t asked = 0, idle = 0;
+
+		for (unsigned f = 0; f < ARRAY_SIZE(families); f++) {
+			asked += r->sh->stats[f].asked[k];
+			idle += r->sh->stats[f].idle[k];
+		}
+		site = &__start_pm_sites[k];
+		if (asked && site < __stop_pm_sites)
+			printf("%10llu calls, %5.1f %% needless  %s() %s:%d\n",
+			       (unsigned long long)asked, 100.0 * (double)idle / (double)asked,
+			       site->func, site->file, site->line);
+	}
+}
+
 static int run_all(struct run *r)
 {
 	struct crash_stats sum = { .loads = 0 };
@@ -280,8 +305,11 @@ static int run_all(struct run *r)
 		     families[f].about);
 		add_up(&sum, &r->sh->stats[f]);
 	}
+	if (r->cost)
+		cost(r);
 	line("all", &sum, seconds() - begin, cpu_seconds(), "");
-	printf("crash states: %llu visited, %llu different; of %llu crash points %.1f %% with every "
+	printf("crash states: %llu visited, %llu different; of %llu crash points %.1f %% with "
+	       "every "
 	       "subset of their pending lines; needless: %llu flushes, %llu fences; "
 	       "violations: %llu\n", (unsigned long long)sum.images,
 	       (unsigned long long)(sum.distinct + sum.cut_images),
@@ -361,6 +389,10 @@ int main(int argc, char **argv)
 	for (i = 1; i < argc && !strncmp(argv[i], "--", 2); i++) {
 		if (!strcmp(argv[i], "--full"))
 			r.full = true;
+		else if (!strcmp(argv[i], "--brief"))
+			r.brief = true;
+		else if (!strcmp(argv[i], "--cost"))
+			r.cost = true;
 		else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
 			r.jobs = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (!strcmp(argv[i], "--mutants"))
@@ -375,7 +407,7 @@ int main(int argc, char **argv)
 	r.jobs = r.jobs < 1 ? 1 : r.jobs > MAX_JOBS ? MAX_JOBS : r.jobs;
 	r.name = argv + i;
 	r.nr_names = (unsigned)(argc - i);
-	if (env && *env) {
+	if (env && *env && i == argc) {
 		r.name = &env;
 		r.nr_names = 1;
 	}

@@ -50,6 +50,17 @@ static void make_orphans(struct crash *c)
 	}
 }
 
+/* A large truncation that the daemon did not live to finish (L9). */
+static void make_half(struct crash *c)
+{
+	setup_plain.make(c);
+	do_create(c, "h");
+	for (unsigned i = 0; i < 400; i++)
+		do_write(c, "h", i * 2 * BLK, BLK, 65);
+	crash_stop_at_fence(c, 3);
+	do_truncate(c, "h", 1000);
+}
+
 struct visitor { struct crash *c; unsigned nr; };
 
 static void *one_visit(void *arg)
@@ -86,7 +97,25 @@ static const struct crash_setup busy[] = {
 	{ .name = "lanes_7", .make = make_lanes, .dirty = true, .nr_lanes = 7 },
 	{ .name = "lanes_12", .make = make_lanes, .dirty = true, .nr_lanes = 12 },
 	{ .name = "clean", .make = make_busy },
+	{ .name = "half", .make = make_half, .dirty = true },
 };
+
+static const struct cop grow[] = {
+	{ .kind = COP_TRUNCATE, .a = "h", .x = 100 * BLK },
+	{ .kind = COP_WRITE, .a = "h", .x = 300 * BLK + 5, .y = 5000 },
+	{ .kind = COP_FALLOCATE, .a = "h", .x = 10 * BLK, .y = 20 * BLK },
+	{ .kind = COP_LINK, .a = "h", .b = "e/h" },
+	{ .kind = COP_UNLINK, .a = "h" },
+	{ .kind = COP_OPEN_TRUNC, .a = "h" },
+};
+
+/* Before anybody has drained the list that the file is on. */
+static void run_half(struct crash *c, const struct crash_load *l, unsigned actor)
+{
+	(void)actor;
+	cop_do(c, &grow[l->op[0]], 1);
+	cop_do(c, cop_named("create_in_d"), 2);
+}
 
 static void run_mount(struct crash *c, const struct crash_load *l, unsigned actor)
 {
@@ -100,8 +129,17 @@ static void run_mount(struct crash *c, const struct crash_load *l, unsigned acto
 
 bool get_mount(uint64_t i, struct crash_load *l)
 {
-	if (i >= ARRAY_SIZE(busy))
+	if (i >= ARRAY_SIZE(busy) + ARRAY_SIZE(grow))
 		return false;
+	if (i >= ARRAY_SIZE(busy)) {
+		i -= ARRAY_SIZE(busy);
+		*l = (struct crash_load){
+			.setup = &busy[ARRAY_SIZE(busy) - 1], .actors = 1, .run = run_half,
+			.op = { (unsigned)i },
+		};
+		snprintf(l->name, sizeof(l->name), "mount/half+%llu", (unsigned long long)i);
+		return true;
+	}
 	*l = (struct crash_load){
 		.setup = &busy[i], .actors = 1, .run = run_mount,
 		.flags = LOAD_MOUNT | LOAD_DEPTH2 | LOAD_KILL | LOAD_AGAIN,

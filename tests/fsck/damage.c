@@ -4,7 +4,7 @@
  *
  *	damage list			NAME NUMBER safe|ask rest|killed|power
  *	damage make FILE rest|killed|power
- *	damage do NAME FILE
+ *	damage hurt NAME FILE
  *	damage check NAME FILE		is what should be whole whole?
  */
 #include <stdio.h>
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 		list();
 	else if (argc == 4 && !strcmp(argv[1], "make"))
 		make(argv[2], argv[3]);
-	else if (argc == 4 && !strcmp(argv[1], "do"))
+	else if (argc == 4 && !strcmp(argv[1], "hurt"))
 		damage(argv[2], argv[3]);
 	else if (argc == 4 && !strcmp(argv[1], "check"))
 		return check(argv[2], argv[3]);

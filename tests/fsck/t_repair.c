@@ -217,6 +217,20 @@ END_TEST
 
 /* ---- a full pool ----------------------------------------------------------- */
 
+static void fill_up(const struct op_ctx *c)
+{
+	uint64_t pos = 0, len = 4 << 20;
+	struct op_entry e;
+
+	ck_assert_int_eq(op_mknod(c, 1, "rest", 4, S_IFREG | 0644, 0, &e), 0);
+	while (len >= PMEMFS_BLOCK_SIZE) {
+		if (op_fallocate(c, e.nodeid, pos, len, 0))
+			len /= 2;
+		else
+			pos += len;
+	}
+}
+
 /* A copy that has no room is not made; everything else is repaired all the same. */
 START_TEST(no_space)
 {
@@ -231,7 +245,8 @@ START_TEST(no_space)
 	lab_start(AT_REST);
 	c.fs = image_open(&lab, false);
 	ck_assert_int_eq(op_mknod(&c, 1, "huge", 4, S_IFREG | 0644, 0, &e), 0);
-	ck_assert_int_eq(op_fallocate(&c, e.nodeid, 0, 8 << 20, 0), 0);
+	ck_assert_int_eq(op_fallocate(&c, e.nodeid, 0, 2 << 20, 0), 0);
+	fill_up(&c);
 	fs_close(c.fs);
 	a = inode_of(&lab, "/huge");
 	b = inode_of(&lab, "/dir/sub/deep");

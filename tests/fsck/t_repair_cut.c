@@ -20,8 +20,8 @@
 #define BETWEEN		6u		/* places between fences, in all */
 
 static const char *const cut[] = {
-	"slots_power", "log_killed", "log_power", "bitmap_gone", "double", "inode_dir", "inodes_garbage",
-	"table_gone", "chunk_lost", "leaf_names", "root_extents", "root_gone", "removed",
+	"slots_power", "log_killed", "log_power", "bitmap_gone", "double", "inode_dir",
+	"inodes_garbage", "table_gone", "chunk_lost", "leaf_names", "root_extents", "removed",
 };
 
 static const struct recipe *recipe_of(const char *name)
