@@ -155,19 +155,23 @@ static bool map_record(void *arg, uint64_t off, const struct pmemfs_record *rec)
 
 static void map_xattr(struct map *m, uint64_t off, unsigned len)
 {
-	const struct pmemfs_xattr *x = at(m, off);
-	uint64_t rest = off + PMEMFS_XATTR_HEAD + x->name_len, where;
-	uint32_t left = get32(x->size), n;
+	struct pmemfs_xattr x;
+	uint64_t rest, where;
+	uint32_t left, n;
 	unsigned i;
 
+	memcpy(&x, at(m, off), PMEMFS_XATTR_HEAD);
+	rest = off + PMEMFS_XATTR_HEAD + x.name_len;
+	left = get32(x.size);
 	fields(m, off, "xattr", "xattr");
-	spots(m, off + PMEMFS_XATTR_HEAD, x->name_len, "xattr", "name", false);
-	if (!x->nr_runs)
+	spots(m, off + PMEMFS_XATTR_HEAD, x.name_len, "xattr", "name", false);
+	if (!x.nr_runs)
 		spots(m, rest, off + len - rest, "xattr", "value", false);
-	for (i = 0; i < x->nr_runs; i++) {
+	for (i = 0; i < x.nr_runs; i++) {
 		spots(m, rest + 8 * i, 8, "xattr", "run", false);
 		where = load64(at(m, rest + 8 * i));
-		n = (uint32_t)min64(left, blk_off(where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN));
+		n = (uint32_t)min64(left, blk_off(where >> PMEMFS_EXT_BLK_BITS &
+						  PMEMFS_EXT_MAX_LEN));
 		spots(m, blk_off(where & (PMEMFS_MAX_BLOCKS - 1)), n, "xattr", "blocks", false);
 		left -= n;
 	}

@@ -35,7 +35,7 @@ struct spot {
 
 struct stratum {
 	char name[64];
-	uint32_t nr, taken;
+	uint32_t nr;			/* spots */
 };
 
 struct map {

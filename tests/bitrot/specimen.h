@@ -47,6 +47,8 @@ void hand_bad_block(struct specimen *s);
 /* Pool offset of a slot of the inode table. */
 uint64_t hand_slot(const struct specimen *s, uint64_t ino);
 
+/* The tag of a record at that place in the log. */
+uint64_t hand_tag(const struct specimen *s, uint64_t off);
 /* Call fn for every record of the log, lane by lane; its last word ends it. */
 typedef bool (*hand_record_fn)(void *arg, uint64_t off, const struct pmemfs_record *rec);
 void hand_records(const struct specimen *s, hand_record_fn fn, void *arg);

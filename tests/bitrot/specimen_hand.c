@@ -235,13 +235,6 @@ void hand_deepen_xattrs(struct specimen *s, uint64_t ino) { deepen_inode(s, ino,
 
 /* ---- the log ----------------------------------------------------------- */
 
-static uint64_t tag_at(const uint8_t epoch[16], uint32_t lane, uint64_t off)
-{
-	struct { le32 lane, off; } where = { put32(lane), put32((uint32_t)off) };
-
-	return siphash24(epoch, &where, sizeof(where));
-}
-
 static const struct pmemfs_slot *newest(const struct specimen *s)
 {
 	const struct pmemfs_slot *a = at(s, blk_off(PMEMFS_BLK_SLOT0));
@@ -250,21 +243,31 @@ static const struct pmemfs_slot *newest(const struct specimen *s)
 	return get64(a->turn) > get64(b->turn) ? a : b;
 }
 
+uint64_t hand_tag(const struct specimen *s, uint64_t off)
+{
+	uint64_t in = off - blk_off(s->geo.lanes_blk);
+	struct { le32 lane, off; } where = {
+		put32((uint32_t)(in / s->geo.lane_size)),
+		put32((uint32_t)(in % s->geo.lane_size)),
+	};
+
+	return siphash24(newest(s)->epoch, &where, sizeof(where));
+}
+
 void hand_records(const struct specimen *s, hand_record_fn fn, void *arg)
 {
-	uint64_t half = s->geo.lane_size / 2, pos, base;
+	uint64_t half = s->geo.lane_size / 2, off, start;
 	const struct pmemfs_record *rec;
-	uint32_t lane, h;
+	uint32_t h;
 
-	for (lane = 0; lane < s->geo.nr_lanes; lane++)
-		for (h = 0; h < 2; h++) {
-			base = blk_off(s->geo.lanes_blk) + (uint64_t)lane * s->geo.lane_size;
-			for (pos = h * half; pos + sizeof(*rec) <= (h + 1) * half;
-			     pos += align_up(get32(rec->len), PMEMFS_LINE)) {
-				rec = at(s, base + pos);
-				if (get64(rec->tag) != tag_at(newest(s)->epoch, lane, pos) ||
-				    !get32(rec->len) || !fn(arg, base + pos, rec))
-					break;
-			}
+	for (h = 0; h < 2 * s->geo.nr_lanes; h++) {
+		start = blk_off(s->geo.lanes_blk) + h * half;
+		for (off = start; off + sizeof(*rec) <= start + half;
+		     off += align_up(get32(rec->len), PMEMFS_LINE)) {
+			rec = at(s, off);
+			if (get64(rec->tag) != hand_tag(s, off) || !get32(rec->len) ||
+			    !fn(arg, off, rec))
+				break;
 		}
+	}
 }
