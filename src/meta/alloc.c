@@ -16,6 +16,12 @@
  *       of this mount that changes it; so a mismatch is damage, never us.
  *   P4  Data leave geo.reserve blocks alone, so that freeing never fails (L9).
  *
+ *   P5  What lies outside the data area is marked used in a bitmap, or the
+ *       group is not believed: nothing else keeps us from giving it out.
+ *   P6  A hostile pool lets two inodes own a block; both may pass P3's
+ *       comparison before either record is applied. The second to free it
+ *       finds it free and leaves it so.
+ *
  * Placement: after goal if there is one; else from a cursor of the thread, so
  * that threads work in different groups. A run never crosses a group.
  */
@@ -159,6 +165,18 @@ static int group_damaged(struct fs *fs, struct group *gr, uint32_t g, const char
 	return damaged(fs, desc_off(fs, g), "block group %u: %s", g, what);
 }
 
+/* P5 */
+static bool outside_is_used(struct fs *fs, uint32_t g, const uint64_t *busy)
+{
+	uint64_t first = (uint64_t)g * PMEMFS_GROUP_BLOCKS, end = first + PMEMFS_GROUP_BLOCKS;
+	uint64_t data = fs->geo.data_blk, last = fs->geo.nr_blocks - 1;
+
+	if (data > first && !bits_all_set(busy, 0, min64(data, end) - first))
+		return false;
+	return last >= end || bits_all_set(busy, (uint32_t)(max64(last, first) - first),
+					   end - max64(last, first));
+}
+
 /* P3. Called with the group's lock. */
 static int group_load(struct fs *fs, uint32_t g)
 {
@@ -183,10 +201,12 @@ static int group_load(struct fs *fs, uint32_t g)
 	for (i = 0; i < WORDS; i++)
 		gr->busy[i] = load64((const uint8_t *)map + i * 8);
 	gr->free = count_clear(gr->busy);
-	if (gr->free != get32(d->free)) {
+	if (gr->free != get32(d->free) || !outside_is_used(fs, g, gr->busy)) {
 		free(gr->busy);
 		gr->busy = NULL;
-		return group_damaged(fs, gr, g, "its free count is wrong");
+		return group_damaged(fs, gr, g, gr->free != get32(d->free) ?
+				     "its free count is wrong" :
+				     "metadata or what lies behind the pool is marked free");
 	}
 	gr->longest = gr->free;
 	return 0;
@@ -399,10 +419,19 @@ int alloc_reserve(struct fs *fs, unsigned flags, uint64_t goal, uint64_t want,
 
 /* ---- giving back ------------------------------------------------------------------ */
 
-/* P2 */
-static void clear_busy(struct fs *fs, struct run r)
+static uint64_t count_busy(const uint64_t *w, uint32_t b, uint64_t n)
 {
-	uint64_t n;
+	uint64_t set = 0;
+
+	for (; n; b++, n--)
+		set += bit_get(w, b);
+	return set;
+}
+
+/* P2. Returns how many it cleared: all, but for P6. */
+static uint64_t clear_busy(struct fs *fs, struct run r)
+{
+	uint64_t n, k, all = 0, want = r.len;
 
 	for (; r.len; r.blk += n, r.len -= n) {
 		uint32_t bit = r.blk % PMEMFS_GROUP_BLOCKS;
@@ -410,19 +439,23 @@ static void clear_busy(struct fs *fs, struct run r)
 
 		n = min64(r.len, PMEMFS_GROUP_BLOCKS - bit);
 		pthread_mutex_lock(&gr->lock);
-		assert(gr->busy && bits_all_set(gr->busy, bit, n));
+		assert(gr->busy);
+		k = bits_all_set(gr->busy, bit, n) ? n : count_busy(gr->busy, bit, n);
 		bits_set(gr->busy, bit, n, false);
-		gr->free += (uint32_t)n;
+		gr->free += (uint32_t)k;
 		gr->longest = gr->free;
 		pthread_mutex_unlock(&gr->lock);
+		all += k;
 	}
+	if (all != want)
+		damaged(fs, blk_off(r.blk), "a block was freed by two owners");	/* P6 */
+	return all;
 }
 
 void alloc_unreserve(struct fs *fs, struct run r)
 {
-	clear_busy(fs, r);
+	atomic_fetch_add(&fs->alloc->free, (int64_t)clear_busy(fs, r));
 	atomic_fetch_sub(&fs->alloc->reserved, (int64_t)r.len);
-	atomic_fetch_add(&fs->alloc->free, (int64_t)r.len);
 }
 
 void alloc_used(struct fs *fs, struct run r)
@@ -432,8 +465,7 @@ void alloc_used(struct fs *fs, struct run r)
 
 void alloc_freed(struct fs *fs, struct run r)
 {
-	clear_busy(fs, r);
-	atomic_fetch_add(&fs->alloc->free, (int64_t)r.len);
+	atomic_fetch_add(&fs->alloc->free, (int64_t)clear_busy(fs, r));
 }
 
 int alloc_check_used(struct fs *fs, struct run r)
@@ -491,9 +523,8 @@ void alloc_release(struct fs *fs, uint64_t seq)
 			a->wait[kept++] = a->wait[i];
 			continue;
 		}
-		clear_busy(fs, a->wait[i].r);
+		atomic_fetch_add(&a->free, (int64_t)clear_busy(fs, a->wait[i].r));
 		atomic_fetch_sub(&a->quarantined, (int64_t)a->wait[i].r.len);
-		atomic_fetch_add(&a->free, (int64_t)a->wait[i].r.len);
 	}
 	a->nr_wait = kept;
 	pthread_mutex_unlock(&a->wait_lock);

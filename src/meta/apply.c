@@ -118,11 +118,14 @@ const char *record_check(const struct geometry *geo, const struct pmemfs_record 
 	struct pmemfs_form f;
 	const uint8_t *data;
 	const char *bad;
+	uint64_t at, len, sum = 0;
 	int more;
 
 	form_first(&it, rec);
 	while ((more = form_next(&it, &f, &data)) > 0) {
 		*off = get64(f.off);
+		form_range(&f, &at, &len);
+		sum += len;
 		switch (get16(f.kind)) {
 		case PMEMFS_FORM_BYTES:
 		case PMEMFS_FORM_ZERO:
@@ -135,10 +138,27 @@ const char *record_check(const struct geometry *geo, const struct pmemfs_record 
 		default:
 			bad = "a form of unknown kind";
 		}
+		if (!bad && sum > RECORD_TOUCHED_MAX)
+			bad = "more than a record may touch";
 		if (bad)
 			return bad;
 	}
 	return more < 0 ? "forms that do not fill the record" : NULL;
+}
+
+uint64_t record_touched(const struct pmemfs_record *rec)
+{
+	uint64_t off, len, sum = 0;
+	struct form_iter it;
+	struct pmemfs_form f;
+	const uint8_t *data;
+
+	form_first(&it, rec);
+	while (form_next(&it, &f, &data) > 0) {
+		form_range(&f, &off, &len);
+		sum += len;
+	}
+	return sum;
 }
 
 uint64_t apply_record(struct pm *pm, const struct pmemfs_record *rec)

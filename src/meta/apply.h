@@ -24,9 +24,14 @@ void form_range(const struct pmemfs_form *f, uint64_t *off, uint64_t *len);
 bool form_derived(const struct geometry *geo, const struct pmemfs_form *f,
 		  bool *is_group, uint32_t *group, uint64_t *header);
 
+/* No record touches more (L8): txn.h and repair_log.c bound what goes into one. */
+#define RECORD_TOUCHED_MAX	(8u << 20)
+
+/* Bytes that a well-formed record touches. */
+uint64_t record_touched(const struct pmemfs_record *rec);
 /*
  * NULL, or what is wrong: malformed, out of the pool, onto superblocks, slots
- * or lanes (L13), absolute bytes over bitmaps (L7). *off: where.
+ * or lanes (L13), absolute bytes over bitmaps (L7), too much (L8). *off: where.
  */
 const char *record_check(const struct geometry *geo, const struct pmemfs_record *rec,
 			 uint64_t *off);

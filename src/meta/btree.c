@@ -16,6 +16,11 @@
  *       left spine), not that of its first child's keys: when the first child
  *       goes, its key stays and the next child gets it; joining takes it from
  *       the parent. So a separator that comes up from a child is always larger.
+ *   T5  A hostile pool may seal nodes whose keys do not fit each other, or map
+ *       a file over a node that was checked long ago. So a step to the next
+ *       leaf must lead to a larger key (or a listing would never end), shadows
+ *       are checked again before they are changed, and whatever a node says,
+ *       nothing outside its block is looked at.
  */
 #include "meta/btree.h"
 
@@ -41,6 +46,12 @@ static uint64_t *remembered(struct fs *fs, uint64_t blk)
 
 size_t tree_table_size(void) { return VERIFIED * sizeof(uint64_t); }
 
+static int bad_node(struct tree *tr, uint64_t blk, const char *what)
+{
+	return damaged(tr->fs, blk_off(blk), "inode %llu: %s",
+		       (unsigned long long)tr->owner, what);
+}
+
 static int node_verify(struct tree *tr, uint64_t blk, const struct pmemfs_node *n)
 {
 	const char *bad;
@@ -53,8 +64,7 @@ static int node_verify(struct tree *tr, uint64_t blk, const struct pmemfs_node *
 	else
 		bad = node_check(n);
 	if (bad)
-		return damaged(tr->fs, blk_off(blk), "inode %llu: %s",
-			       (unsigned long long)tr->owner, bad);
+		return bad_node(tr, blk, bad);
 	__atomic_store_n(remembered(tr->fs, blk), blk, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -88,7 +98,14 @@ static int node_read(struct tree *tr, uint64_t blk, int level, const struct pmem
 
 static struct pmemfs_node *node_edit(struct tree *tr, uint64_t blk)
 {
-	return txn_edit(tr->t, blk_off(blk), PMEMFS_BLOCK_SIZE);
+	bool ours = txn_has_shadow(tr->t, blk_off(blk));
+	struct pmemfs_node *n = txn_edit(tr->t, blk_off(blk), PMEMFS_BLOCK_SIZE);
+	const char *bad = n && !ours ? node_check(n) : NULL;	/* T5 */
+
+	if (!bad)
+		return n;
+	txn_fail(tr->t, bad_node(tr, blk, bad));
+	return NULL;
 }
 
 /* ---- walking ---------------------------------------------------------------------- */
@@ -99,8 +116,7 @@ static int descend(struct tree *tr, uint64_t key, struct path *p, const struct p
 	uint64_t blk = tr->root;
 	int level = -1, err;
 
-	p->depth = 0;
-	for (;;) {
+	for (p->depth = 0;;) {
 		err = node_read(tr, blk, level, &n);
 		if (err)
 			return err;
@@ -110,7 +126,8 @@ static int descend(struct tree *tr, uint64_t key, struct path *p, const struct p
 			break;
 		p->at[p->depth].idx = node_route(n, key);
 		blk = node_child(n, p->at[p->depth].idx);
-		p->depth++;
+		if (++p->depth == PMEMFS_MAX_LEVEL)		/* T5 */
+			return bad_node(tr, blk, "tree is too deep");
 	}
 	p->at[p->depth].idx = node_lower(n, key);
 	p->depth++;
@@ -138,6 +155,8 @@ static int step(struct tree *tr, struct path *p, bool forward, const struct pmem
 		level = n->level - 1;
 		p->at[d + 1].blk = node_child(n, p->at[d].idx);
 		err = node_read(tr, p->at[d + 1].blk, level, &n);
+		if (!err && !node_nr(n))			/* T5 */
+			err = bad_node(tr, p->at[d + 1].blk, "tree node without items");
 		if (err)
 			return err;
 		p->at[d + 1].idx = forward ? 0 : node_nr(n) - 1;
@@ -146,11 +165,20 @@ static int step(struct tree *tr, struct path *p, bool forward, const struct pmem
 	return 0;
 }
 
-static void fill(const struct pmemfs_node *n, unsigned i, struct item *it)
+static int fill(struct tree *tr, const struct path *p, const struct pmemfs_node *n,
+		unsigned i, struct item *it)
 {
 	it->key = node_key(n, i);
 	it->val = node_val(n, i);
 	it->len = node_len(n, i);
+	if ((size_t)(it->val - (const uint8_t *)n) + it->len <= PMEMFS_BLOCK_SIZE)
+		return 0;
+	return bad_node(tr, p->at[p->depth - 1].blk, "tree item outside its node");	/* T5 */
+}
+
+static int out_of_order(struct tree *tr, const struct path *p)
+{
+	return bad_node(tr, p->at[p->depth - 1].blk, "tree keys out of order between nodes");
 }
 
 int tree_ge(struct tree *tr, uint64_t key, struct item *it)
@@ -162,12 +190,13 @@ int tree_ge(struct tree *tr, uint64_t key, struct item *it)
 	if (!tr->root)
 		return -ENOENT;
 	err = descend(tr, key, &p, &n);
-	while (!err && p.at[p.depth - 1].idx >= node_nr(n))
-		err = step(tr, &p, true, &n);
+	if (err || p.at[p.depth - 1].idx < node_nr(n))
+		return err ? err : fill(tr, &p, n, p.at[p.depth - 1].idx, it);
+	err = step(tr, &p, true, &n);
 	if (err)
 		return err;
-	fill(n, p.at[p.depth - 1].idx, it);
-	return 0;
+	return node_key(n, 0) > key ? fill(tr, &p, n, 0, it) :
+				      out_of_order(tr, &p);	/* T5 */
 }
 
 int tree_le(struct tree *tr, uint64_t key, struct item *it)
@@ -183,18 +212,15 @@ int tree_le(struct tree *tr, uint64_t key, struct item *it)
 	if (err)
 		return err;
 	i = &p.at[p.depth - 1].idx;
-	if (*i < node_nr(n) && node_key(n, *i) == key) {
-		fill(n, *i, it);
-		return 0;
-	}
-	if (*i) {
-		fill(n, *i - 1, it);
-		return 0;
-	}
+	if (*i < node_nr(n) && node_key(n, *i) == key)
+		return fill(tr, &p, n, *i, it);
+	if (*i)
+		return fill(tr, &p, n, *i - 1, it);
 	err = step(tr, &p, false, &n);
-	if (!err)
-		fill(n, *i, it);
-	return err;
+	if (err)
+		return err;
+	return node_key(n, *i) < key ? fill(tr, &p, n, *i, it) :
+				       out_of_order(tr, &p);	/* T5 */
 }
 
 int tree_get(struct tree *tr, uint64_t key, struct item *it)
@@ -384,6 +410,8 @@ static int try_join(struct tree *tr, uint64_t parent, unsigned i)
 		return err;
 	level = pn->level - 1u;
 	l = i ? i - 1 : 0;
+	if (node_child(pn, l) == node_child(pn, l + 1))		/* T5 */
+		return bad_node(tr, parent, "a tree node is in its parent twice");
 	err = node_read(tr, node_child(pn, l), (int)level, &a);
 	if (!err)
 		err = node_read(tr, node_child(pn, l + 1), (int)level, &b);
@@ -394,6 +422,8 @@ static int try_join(struct tree *tr, uint64_t parent, unsigned i)
 	if (!le || !pe)
 		return txn_error(tr->t);
 	err = node_read(tr, node_child(pe, l + 1), (int)level, &b);
+	if (!err && node_check(b))
+		err = bad_node(tr, node_child(pe, l + 1), node_check(b));	/* T5 */
 	if (err)
 		return err;
 	/* T4. A leaf's keys are its own; an inner node's first is the parent's. */

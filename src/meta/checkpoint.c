@@ -48,7 +48,8 @@ static bool slot_valid(struct fs *fs, uint32_t blk, const struct pmemfs_slot **o
 
 	*out = s;
 	return get32(s->magic) == PMEMFS_SLOT_MAGIC &&
-	       get32(s->crc) == seal_crc(s, sizeof(*s), blk_off(blk));
+	       get32(s->crc) == seal_crc(s, sizeof(*s), blk_off(blk)) &&
+	       slot_numbers_ok(s);
 }
 
 int slot_read(struct fs *fs, struct redo_start *st, bool *other_ok)
@@ -65,8 +66,8 @@ int slot_read(struct fs *fs, struct redo_start *st, bool *other_ok)
 	st->watermark = get64(s->watermark);
 	memcpy(st->epoch, s->epoch, sizeof(st->epoch));
 	st->turn = get64(s->turn);
-	st->blocks_free = get64(s->blocks_free);
-	st->inodes_used = get64(s->inodes_used);
+	st->blocks_free = min64(get64(s->blocks_free), fs->geo.nr_blocks);
+	st->inodes_used = min64(get64(s->inodes_used), PMEMFS_MAX_INO);
 	st->flags = get32(s->flags);
 	st->mounts = get32(s->mounts);
 	st->mount_time = get64(s->mount_time);

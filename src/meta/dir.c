@@ -41,7 +41,8 @@ static int entry_of(const struct inode *dir, const struct item *it, struct dir_e
 {
 	uint64_t v;
 
-	if (it->len < 8 + 1 || it->len > 8 + PMEMFS_NAME_MAX || it->key < PMEMFS_DIR_MIN_KEY)
+	if (it->len < 8 + 1 || it->len > 8 + PMEMFS_NAME_MAX ||
+	    it->key < PMEMFS_DIR_MIN_KEY || it->key > (PMEMFS_KEY_MASK | 0xff))
 		goto bad;
 	v = load64(it->val);
 	e->key = it->key;

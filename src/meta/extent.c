@@ -11,6 +11,9 @@
  *   E4  Neighbours that continue each other in file and pool are one extent.
  *
  * Written and unwritten extents never merge (L5).
+ *
+ * E1 is checked where an extent is read: its own numbers always, its order
+ * among others for those in the inode here, for those in a tree by btree.c.
  */
 #include "meta/extent.h"
 
@@ -68,23 +71,27 @@ static int bad_root(const struct inode *ip)
 static int inline_find(const struct inode *ip, const struct pmemfs_inode *mi, uint64_t blk,
 		       bool le, struct extent *e)
 {
-	int i, n = mi->nr_inline, at = -1;
+	struct extent x = { .blk = 0, .len = 0 };
+	uint64_t end = 0;
+	bool found = false;
+	int i, err;
 
-	if (n > (int)PMEMFS_ROOT_EXTENTS)
+	if (mi->nr_inline > PMEMFS_ROOT_EXTENTS)
 		return bad_root(ip);
-	for (i = 0; i < n; i++) {
-		uint64_t b = get64(mi->root.extent[i].blk);
-
-		if (le && b <= blk)
-			at = i;
-		if (!le && b >= blk) {
-			at = i;
-			break;
+	for (i = 0; i < mi->nr_inline; i++, end = x.blk + x.len) {
+		err = unpack(ip, get64(mi->root.extent[i].blk),
+			     get64(mi->root.extent[i].where), &x);
+		if (err)
+			return err;
+		if (x.blk < end)
+			return damaged(ip->fs, ip->off, "inode %llu: extents out of order",
+				       (unsigned long long)ip->ino);
+		if (le ? x.blk <= blk : x.blk >= blk && !found) {
+			*e = x;
+			found = true;
 		}
 	}
-	if (at < 0)
-		return -ENOENT;
-	return unpack(ip, get64(mi->root.extent[at].blk), get64(mi->root.extent[at].where), e);
+	return found ? 0 : -ENOENT;
 }
 
 /* The last extent with key <= blk (le), or the first with key >= blk. */

@@ -9,7 +9,9 @@
  *   N3  The last to leave an inode with no links frees it. While that happens
  *       it is `dying`: nobody can get it any more (-ESTALE), so no lock is
  *       contended and nobody sees half of it gone (L2).
- *   N4  Eviction is a row of records, each of which leaves a valid pool with
+ *   N4  What is changed is verified again when the change begins: a hostile pool
+ *       may map a file over the inode table, and would see its bytes sealed.
+ *   N5  Eviction is a row of records, each of which leaves a valid pool with
  *       the inode still on the orphan list; the last one takes it off (L9).
  */
 #include "meta/inode.h"
@@ -26,7 +28,7 @@
 #include "meta/xattr.h"
 
 #define LOCKS		1024u
-#define HEADS		(1u << 20)		/* DRAM is touched as it fills */
+#define MAX_HEADS	(1u << 20)		/* DRAM is touched as it fills */
 
 struct bucket {
 	pthread_mutex_t *lock;
@@ -36,6 +38,7 @@ struct bucket {
 struct icache {
 	pthread_mutex_t lock[LOCKS];		/* head h: lock h % LOCKS */
 	struct inode **head;
+	unsigned heads;				/* (c) a power of two, LOCKS at least */
 	_Atomic uint64_t count;
 	_Atomic int64_t dirty;			/* atimes waiting, roughly */
 };
@@ -49,7 +52,10 @@ int icache_open(struct fs *fs)
 		return -ENOMEM;
 	for (i = 0; i < LOCKS; i++)
 		pthread_mutex_init(&fs->icache->lock[i], NULL);
-	fs->icache->head = calloc(HEADS, sizeof(struct inode *));
+	fs->icache->heads = LOCKS;		/* one for a block, as far as that makes sense */
+	while (fs->icache->heads < min64(fs->geo.nr_blocks, MAX_HEADS))
+		fs->icache->heads *= 2;
+	fs->icache->head = calloc(fs->icache->heads, sizeof(struct inode *));
 	return fs->icache->head ? 0 : -ENOMEM;
 }
 
@@ -60,7 +66,7 @@ static struct bucket bucket_at(struct fs *fs, unsigned h)
 
 static struct bucket bucket_of(struct fs *fs, uint64_t ino)
 {
-	return bucket_at(fs, (unsigned)((ino ^ ino >> 20) % HEADS));
+	return bucket_at(fs, (unsigned)((ino ^ ino >> 20) % fs->icache->heads));
 }
 
 static void inode_free(struct inode *ip)
@@ -72,6 +78,39 @@ static void inode_free(struct inode *ip)
 uint64_t icache_count(struct fs *fs) { return atomic_load(&fs->icache->count); }
 
 /* ---- getting -------------------------------------------------------------------------- */
+
+static bool known_type(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG: case S_IFDIR: case S_IFLNK: case S_IFCHR: case S_IFBLK:
+	case S_IFIFO: case S_IFSOCK:
+		return !(mode & ~(uint32_t)(S_IFMT | 07777));
+	default:
+		return false;
+	}
+}
+
+/* What an inode in use must look like to be read and changed safely (N2). */
+static bool fields_ok(const struct pmemfs_inode *mi)
+{
+	uint8_t kind = mi->root_kind;
+
+	if (get32(mi->gen) > PMEMFS_MAX_GEN || !known_type(get32(mi->mode)) ||
+	    get64(mi->size) > PMEMFS_MAX_SIZE)
+		return false;
+	if (kind == PMEMFS_ROOT_INLINE ? mi->nr_inline > PMEMFS_ROOT_EXTENTS : mi->nr_inline)
+		return false;
+	switch (get32(mi->mode) & S_IFMT) {
+	case S_IFREG:
+		return kind <= PMEMFS_ROOT_TREE;
+	case S_IFDIR:
+		return kind == PMEMFS_ROOT_NONE || kind == PMEMFS_ROOT_TREE;
+	case S_IFLNK:
+		return kind != PMEMFS_ROOT_NONE && kind <= PMEMFS_ROOT_BYTES;
+	default:
+		return kind == PMEMFS_ROOT_NONE;
+	}
+}
 
 /* N2. -ESTALE: free, or of another generation than asked for. */
 static int check(struct fs *fs, uint64_t ino, uint64_t off, uint32_t gen)
@@ -90,8 +129,7 @@ static int check(struct fs *fs, uint64_t ino, uint64_t off, uint32_t gen)
 	}
 	if (!get32(mi->mode) || get32(mi->gen) != gen)
 		return -ESTALE;
-	if (get32(mi->gen) > PMEMFS_MAX_GEN || mi->root_kind > PMEMFS_ROOT_BYTES ||
-	    get64(mi->size) > PMEMFS_MAX_SIZE || get32(mi->mode) & ~0177777u)
+	if (!fields_ok(mi))
 		return damaged(fs, off, "inode %llu: a field is out of range",
 			       (unsigned long long)ino);
 	return 0;
@@ -182,21 +220,23 @@ int inode_get_new(struct fs *fs, uint64_t ino, uint32_t gen, uint64_t off, struc
 static int evict_step(struct txn *t, struct inode *ip)
 {
 	const struct pmemfs_inode *mi = inode_view(t, ip);
-	int more = 0;
+	int err = 1;
 
-	if (mi->root_kind == PMEMFS_ROOT_INLINE || mi->root_kind == PMEMFS_ROOT_TREE) {
-		if (inode_is_dir(mi))
-			return damaged(ip->fs, ip->off, "removed directory %llu is not empty",
-				       (unsigned long long)ip->ino);
-		more = extent_remove(t, ip, 0, bytes_blks(PMEMFS_MAX_SIZE));
-	}
-	while (!more && get64(inode_view(t, ip)->xattr)) {
+	if (inode_is_dir(mi) && mi->root_kind != PMEMFS_ROOT_NONE)
+		return damaged(ip->fs, ip->off, "removed directory %llu is not empty",
+			       (unsigned long long)ip->ino);
+	/* attributes first: a symbolic link keeps its target to the last record */
+	while (err > 0 && get64(inode_view(t, ip)->xattr)) {
 		if (txn_room_to_free(t) < 32)	/* a value: 16 runs and some nodes */
 			return 1;
-		more = xattr_remove_any(t, ip);
-		more = more > 0 ? 0 : more;
+		err = xattr_remove_any(t, ip);
 	}
-	return more;
+	if (err < 0)
+		return err;
+	mi = inode_view(t, ip);
+	if (mi->root_kind == PMEMFS_ROOT_INLINE || mi->root_kind == PMEMFS_ROOT_TREE)
+		return extent_remove(t, ip, 0, bytes_blks(PMEMFS_MAX_SIZE));
+	return 0;
 }
 
 static int evict(struct inode *ip)
@@ -215,7 +255,7 @@ static int evict(struct inode *ip)
 			orphan_del(t, ip);
 			inode_destroy(t, ip);
 		}
-		err = txn_commit(t);			/* N4 */
+		err = txn_commit(t);			/* N5 */
 	} while (!err && more);
 	return err;
 }
@@ -339,7 +379,7 @@ void icache_sync_atimes(struct fs *fs, unsigned max)
 
 	if (atomic_exchange(&fs->icache->dirty, 0) <= 0)
 		return;
-	for (h = 0; h < HEADS && max; h++) {
+	for (h = 0; h < fs->icache->heads && max; h++) {
 		while (max && (ip = find_dirty(fs, h))) {
 			write_atime(ip);
 			inode_put(ip);
@@ -356,7 +396,7 @@ void icache_forget_all(struct fs *fs)
 	struct bucket b;
 	unsigned h;
 
-	for (h = 0; h < HEADS && icache_count(fs); h++) {
+	for (h = 0; h < fs->icache->heads && icache_count(fs); h++) {
 		b = bucket_at(fs, h);
 		while ((ip = *b.first) && !ip->refs && !ip->dying) {
 			pthread_mutex_lock(b.lock);
@@ -375,7 +415,7 @@ void icache_close(struct fs *fs)
 	if (!fs->icache)
 		return;
 	left = icache_count(fs);
-	for (i = 0; left && i < HEADS; i++)
+	for (i = 0; left && i < fs->icache->heads; i++)
 		for (ip = fs->icache->head[i]; ip; ip = next, left--) {
 			next = ip->next;
 			inode_free(ip);
@@ -406,6 +446,12 @@ struct pmemfs_inode *inode_edit(struct txn *t, struct inode *ip)
 
 	if (!mi || !first)
 		return mi;
+	if (get32(mi->crc) != seal_crc(mi, PMEMFS_INODE_SEALED, ip->off) ||
+	    !fields_ok(mi)) {
+		txn_fail(t, damaged(ip->fs, ip->off, "inode %llu: its bytes changed in use",
+				    (unsigned long long)ip->ino));	/* N4 */
+		return NULL;
+	}
 	mi->version = put64(get64(mi->version) + 1);
 	if (atomic_exchange(&ip->atime_dirty, false)) {
 		mi->atime = put64((uint64_t)atomic_load(&ip->atime_sec));

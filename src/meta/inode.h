@@ -122,6 +122,7 @@ int itable_slot(struct fs *fs, uint64_t ino, uint64_t *off);
 int itable_alloc(struct txn *t, uint64_t *ino, uint64_t *off, uint32_t *gen);
 void itable_free(struct txn *t, uint64_t ino);
 uint64_t itable_used(struct fs *fs);
+uint64_t itable_slots(struct fs *fs);	/* there cannot be more inodes than these */
 void itable_add_used(struct fs *fs, int64_t delta);
 /* Recompute crc and free of a chunk header, flush (checkpoint, recovery). */
 void itable_derive(struct fs *fs, uint64_t header_off);

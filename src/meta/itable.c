@@ -89,7 +89,7 @@ void itable_close(struct fs *fs)
 		seg = atomic_load(&it->seg[s]);
 		if (!seg)
 			continue;
-		for (c = 0; c < SEG_CHUNKS; c++)
+		for (c = 0; c < SEG_CHUNKS && s * SEG_CHUNKS + c < it->nr_chunks; c++)
 			free(seg[c]);
 		free(seg);
 	}
@@ -106,6 +106,11 @@ uint64_t itable_used(struct fs *fs)
 	int64_t n = atomic_load(&fs->itable->used);
 
 	return n > 0 ? (uint64_t)n : 0;
+}
+
+uint64_t itable_slots(struct fs *fs)
+{
+	return atomic_load(&fs->itable->nr_chunks) * PMEMFS_CHUNK_INODES;
 }
 
 void itable_add_used(struct fs *fs, int64_t delta)

@@ -24,7 +24,7 @@ void node_init(struct pmemfs_node *n, enum pmemfs_tree kind, unsigned level, uin
 
 const char *node_check(const struct pmemfs_node *n)
 {
-	unsigned nr = node_nr(n), heap = get16(n->heap), i, off, len;
+	unsigned nr = get16(n->nr), heap = get16(n->heap), i, off, len, sum = 0;
 	uint64_t prev = 0, key;
 
 	if (get32(n->magic) != PMEMFS_NODE_MAGIC)
@@ -38,6 +38,9 @@ const char *node_check(const struct pmemfs_node *n)
 		len = get16(n->slot[i].len);
 		if (off < heap || off + NODE_ITEM_HEAD + len > PMEMFS_BLOCK_SIZE)
 			return "tree item outside its node";
+		if (len > PMEMFS_MAX_VALUE)
+			return "tree item is too long";
+		sum += NODE_ITEM_HEAD + len;
 		if (n->level && len != 8)
 			return "inner tree item of wrong size";
 		key = node_key(n, i);
@@ -45,6 +48,9 @@ const char *node_check(const struct pmemfs_node *n)
 			return "tree keys out of order";
 		prev = key;
 	}
+	/* what node_used() and compaction count on */
+	if (sum + get16(n->dead) != PMEMFS_BLOCK_SIZE - heap)
+		return "tree node miscounts its removed bytes";
 	return NULL;
 }
 

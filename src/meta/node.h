@@ -2,7 +2,9 @@
 /*
  * node.h - one B+tree node: a slotted page of keys and values
  *
- * Works on a node in memory, shadow or medium; knows nothing of trees.
+ * Works on a node in memory, shadow or medium; knows nothing of trees. What is
+ * on the medium may stop being a node at any time (a hostile pool maps a file
+ * over it): reading keys and children stays near the block all the same.
  */
 #ifndef META_NODE_H
 #define META_NODE_H
@@ -12,10 +14,13 @@
 #define NODE_ITEM_HEAD	8u		/* the key in front of a value */
 #define NODE_ROOM	(PMEMFS_BLOCK_SIZE - PMEMFS_NODE_HEAD)
 
-static inline unsigned node_nr(const struct pmemfs_node *n) { return get16(n->nr); }
+static inline unsigned node_nr(const struct pmemfs_node *n)
+{
+	return (unsigned)min64(get16(n->nr), ARRAY_SIZE(n->slot));
+}
 static inline const uint8_t *node_item(const struct pmemfs_node *n, unsigned i)
 {
-	return (const uint8_t *)n + get16(n->slot[i].off);
+	return (const uint8_t *)n + get16(n->slot[i].off) % PMEMFS_BLOCK_SIZE;
 }
 static inline uint64_t node_key(const struct pmemfs_node *n, unsigned i)
 {

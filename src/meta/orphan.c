@@ -12,6 +12,8 @@
  *   O2  New ones go to the head. What was there at mount time is behind them,
  *       and is what draining walks: `old` is the first of those.
  *   O3  Taking an inode off needs no space (L9).
+ *   O4  Draining follows only links whose checksum is right, and no list longer
+ *       than there are inodes: a hostile one may be a circle.
  */
 #include <assert.h>
 #include <errno.h>
@@ -28,6 +30,7 @@ struct shard {
 	uint64_t old;			/* O2, under lock; 0: none */
 	uint64_t old_next;		/* what old becomes if this txn commits */
 	bool old_moves;
+	uint64_t steps;			/* links followed by draining (O4) */
 };
 
 struct orphans {
@@ -244,14 +247,30 @@ static uint64_t first_old(struct shard *s)
 	return ino;
 }
 
-/* It could not be freed, or someone uses it: leave it to them, go on behind. */
-static void skip(struct fs *fs, struct shard *s, uint64_t ino)
+/* What is behind ino on its list, 0: nothing that can be believed (O4). */
+static uint64_t behind(struct fs *fs, struct shard *s, uint64_t ino)
 {
 	uint64_t off;
 
+	if (itable_slot(fs, ino, &off))
+		return 0;
+	if (!link_ok(link_at(fs, off), link_off(off))) {
+		damaged(fs, link_off(off), "orphan link: wrong checksum");
+		return 0;
+	}
+	if (++s->steps > itable_slots(fs)) {
+		damaged(fs, head_off(s->index), "orphan list %u: a circle", s->index);
+		return 0;
+	}
+	return get64(link_at(fs, off)->next);
+}
+
+/* It could not be freed, or someone uses it: leave it to them, go on behind. */
+static void skip(struct fs *fs, struct shard *s, uint64_t ino)
+{
 	pthread_mutex_lock(&s->lock);
 	if (s->old == ino)
-		s->old = itable_slot(fs, ino, &off) ? 0 : get64(link_at(fs, off)->next);
+		s->old = behind(fs, s, ino);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -10,8 +10,10 @@
  *       daemon may have left one that only the CPU's cache knows. A slot that
  *       could still tear must not be all there is while the other is written.
  *   R2  All records are checked before the first is replayed: numbers unique,
- *       none missing at or below the largest floor, every form inside its
- *       bounds. Damage ends the mount with -EUCLEAN and the pool untouched.
+ *       none missing at or below the largest floor, none hidden behind a bad
+ *       one, every form inside its bounds. Damage ends the mount with -EUCLEAN
+ *       and the pool untouched. What remains unseen is damage to the newest
+ *       record: it looks like one that a loss of power cut short.
  *   R3  Replay in the order of the numbers, across lanes; then everything
  *       touched and derived is flushed and fenced.
  *   R4  Both slots get the new watermark and a new secret epoch, in turn with
@@ -23,7 +25,7 @@
 
 #include "base/log.h"
 #include "meta/apply.h"
-#include "meta/redo.h"
+#include "meta/redo_int.h"
 #include "meta/touched.h"
 
 struct found {
@@ -36,6 +38,7 @@ struct scan {
 	uint64_t watermark, floor;
 	struct found *v;
 	size_t nr, room;
+	uint64_t end;			/* behind the last record of this half */
 	int err;
 };
 
@@ -45,8 +48,13 @@ static int scan_record(void *arg, const struct pmemfs_record *rec, uint32_t lane
 	struct found *grown;
 
 	(void)lane;
+	s->end = off + align_up(get32(rec->len), PMEMFS_LINE);
 	if (get64(rec->seq) <= s->watermark)
 		return 0;
+	if (get64(rec->seq) >= REDO_MAX_NUMBER) {
+		s->floor = REDO_MAX_NUMBER;	/* which no other number reaches: damage */
+		return 1;
+	}
 	if (s->nr == s->room) {
 		s->room = s->room ? s->room * 2 : 1024;
 		grown = realloc(s->v, s->room * sizeof(*grown));
@@ -94,14 +102,33 @@ static int check_numbers(struct scan *s)
 	return 0;
 }
 
+/* What replay may cost (L8); twice, for one of the slots may be a checkpoint behind. */
+static uint64_t touched_max(const struct scan *s)
+{
+	return 2 * (uint64_t)REDO_TOUCHED_MAX +
+	       s->fs->geo.nr_lanes * (uint64_t)RECORD_TOUCHED_MAX;
+}
+
+/* NULL, or why record i must not be replayed. *left: bytes it may touch. */
+static const char *bad_record(const struct scan *s, size_t i, uint64_t *left, uint64_t *where)
+{
+	const char *bad = record_check(&s->fs->geo, s->v[i].rec, where);
+	uint64_t n = bad ? 0 : record_touched(s->v[i].rec);
+
+	if (n > *left)
+		bad = "more than all records together may touch";
+	*left -= min64(n, *left);
+	return bad;
+}
+
 static int check_forms(struct scan *s)
 {
-	uint64_t where = 0;
+	uint64_t where = 0, left = touched_max(s);
 	const char *bad;
 	size_t i;
 
 	for (i = 0; i < s->nr; i++) {
-		bad = record_check(&s->fs->geo, s->v[i].rec, &where);
+		bad = bad_record(s, i, &left, &where);
 		if (bad)
 			return damaged(s->fs, s->v[i].off, "log: record %llu holds %s (at %llu)",
 				       (unsigned long long)get64(s->v[i].rec->seq), bad,
@@ -116,7 +143,7 @@ static int check_forms(struct scan *s)
  */
 static void cut_at_damage(struct scan *s)
 {
-	uint64_t last = s->watermark, most = s->floor, seq, where;
+	uint64_t last = s->watermark, most = s->floor, seq, where, left = touched_max(s);
 	size_t i;
 
 	if (s->nr)
@@ -124,7 +151,7 @@ static void cut_at_damage(struct scan *s)
 	for (i = 0; i < s->nr; i++) {
 		seq = get64(s->v[i].rec->seq);
 		if ((seq != last + 1 && last < s->floor) || seq == last ||
-		    record_check(&s->fs->geo, s->v[i].rec, &where))
+		    bad_record(s, i, &left, &where))
 			break;
 		last = seq;
 	}
@@ -139,14 +166,25 @@ static void cut_at_damage(struct scan *s)
 	s->floor = 0;
 }
 
+static void collect_half(struct scan *s, const uint8_t epoch[16], uint32_t lane, unsigned half)
+{
+	const struct geometry *geo = &s->fs->geo;
+	uint64_t hidden;
+
+	s->end = blk_off(geo->lanes_blk) + (uint64_t)lane * geo->lane_size +
+		 half * (geo->lane_size / 2);
+	redo_scan_half(s->fs, epoch, lane, half, scan_record, s);
+	hidden = redo_hidden(s->fs, epoch, lane, half, s->end, s->watermark);
+	if (hidden)		/* the number of the bad one is below, and missing */
+		s->floor = max64(s->floor, hidden - 1);
+}
+
 static int collect(struct scan *s, const uint8_t epoch[16])
 {
 	uint32_t i;
-	unsigned half;
 
-	for (i = 0; i < s->fs->geo.nr_lanes && !s->err; i++)
-		for (half = 0; half < 2 && !s->err; half++)
-			redo_scan_half(s->fs, epoch, i, half, scan_record, s);
+	for (i = 0; i < 2 * s->fs->geo.nr_lanes && !s->err; i++)
+		collect_half(s, epoch, i / 2, i % 2);
 	if (s->err)
 		return s->err;
 	pm_flush(s->fs->pm, blk_off(PMEMFS_BLK_SLOT0), sizeof(struct pmemfs_slot));
@@ -159,6 +197,15 @@ static int collect(struct scan *s, const uint8_t epoch[16])
 		cut_at_damage(s);
 	s->err = check_numbers(s);		/* R2 */
 	return s->err ? s->err : check_forms(s);
+}
+
+/* The sums of a hostile pool may be anything; free space is a promise. */
+static void add_totals(struct fs *fs, struct redo_start *st, const struct touched *t)
+{
+	st->blocks_free += (uint64_t)t->dblocks;
+	st->inodes_used += (uint64_t)t->dinodes;
+	st->blocks_free = min64(st->blocks_free, fs->geo.nr_blocks);
+	st->inodes_used = min64(st->inodes_used, PMEMFS_MAX_INO);
 }
 
 static int replay(struct scan *s, struct redo_start *st)
@@ -176,8 +223,7 @@ static int replay(struct scan *s, struct redo_start *st)
 		err = touched_record(t, s->v[i].rec);
 	if (!err) {
 		touched_derive(t);
-		st->blocks_free += (uint64_t)t->dblocks;
-		st->inodes_used += (uint64_t)t->dinodes;
+		add_totals(s->fs, st, t);
 		st->watermark = get64(s->v[s->nr - 1].rec->seq);
 		if (pm_fence(s->fs->pm))	/* R3, L13 */
 			err = -EIO;

@@ -30,6 +30,7 @@
 #include "base/crc32c.h"
 #include "base/siphash.h"
 #include "meta/redo_int.h"
+#include "meta/txn.h"
 
 int redo_open(struct fs *fs, const struct redo_start *st)
 {
@@ -231,6 +232,25 @@ int redo_scan_half(struct fs *fs, const uint8_t epoch[16], uint32_t lane,
 			return stop;
 		after = get64(rec->seq);
 		pos += align_up(get32(rec->len), PMEMFS_LINE);
+	}
+	return 0;
+}
+
+uint64_t redo_hidden(struct fs *fs, const uint8_t epoch[16], uint32_t lane,
+		     unsigned half, uint64_t end, uint64_t after)
+{
+	uint64_t base = blk_off(fs->geo.lanes_blk) + (uint64_t)lane * fs->geo.lane_size;
+	uint64_t stop = (half + 1) * (uint64_t)(fs->geo.lane_size / 2), at = end - base;
+	const struct pmemfs_record *rec;
+
+	/* the next record begins where the largest would end, at the latest */
+	stop = min64(stop, at + TXN_MAX_RECORD + PMEMFS_LINE);
+	while ((at += PMEMFS_LINE) + sizeof(*rec) <= stop) {
+		rec = pm_at(fs->pm, base + at, stop - at);
+		/* most of what lies there is old: do not hash for that */
+		if (get64(rec->seq) > after &&
+		    record_valid(rec, stop - at, record_tag(epoch, lane, at), after))
+			return get64(rec->seq);
 	}
 	return 0;
 }

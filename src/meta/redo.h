@@ -12,6 +12,15 @@
 
 struct lane;
 
+/* Record numbers and turns do not get there; beyond it they could wrap. */
+#define REDO_MAX_NUMBER		(1ull << 62)
+
+/* A sealed slot may still be hostile. */
+static inline bool slot_numbers_ok(const struct pmemfs_slot *s)
+{
+	return get64(s->watermark) < REDO_MAX_NUMBER && get64(s->turn) < REDO_MAX_NUMBER;
+}
+
 struct redo_start {		/* what recovery leaves behind */
 	uint64_t watermark;	/* everything up to here is in place */
 	uint8_t epoch[16];
@@ -67,5 +76,13 @@ typedef int (*record_fn)(void *arg, const struct pmemfs_record *rec,
 			 uint32_t lane, uint64_t off);
 int redo_scan_half(struct fs *fs, const uint8_t epoch[16], uint32_t lane,
 		   unsigned half, record_fn cb, void *arg);
+/*
+ * The number of a valid record that is above `after` and lies behind the pool
+ * offset `end`, where the scan of its half ended; 0: there is none. A record is
+ * written only when those before it in its half are durable, so the one at
+ * `end` was a record, too, and is damaged: no loss of power leaves that.
+ */
+uint64_t redo_hidden(struct fs *fs, const uint8_t epoch[16], uint32_t lane,
+		     unsigned half, uint64_t end, uint64_t after);
 
 #endif

@@ -60,6 +60,8 @@ static const char *slot_bad(const struct pmemfs_slot *s, unsigned i)
 		return "is not one";
 	if (get32(s->crc) != seal_crc(s, sizeof(*s), blk_off(PMEMFS_BLK_SLOT0 + i)))
 		return "has a wrong checksum";
+	if (!slot_numbers_ok(s))
+		return "has impossible numbers";
 	return NULL;
 }
 

@@ -77,6 +77,8 @@ static enum ritem table_item(struct rwalk *w, uint64_t pos, uint8_t *val, unsign
 	uint64_t n = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
 	const char *bad = repair_extent_bad(w->r, pos, where);
 
+	if (!bad && pos + n > w->r->geo->nr_blocks)
+		bad = "is behind the largest table";
 	if (!bad && pos < w->end)
 		bad = "overlaps the one before it";
 	if (!bad && !repair_unowned(w->r, blk, n))

@@ -40,11 +40,7 @@ static bool all_zero(const void *p, size_t len)
 {
 	const uint8_t *b = p;
 
-	while (len && !*b) {
-		b++;
-		len--;
-	}
-	return len == 0;
+	return !len || (!*b && !memcmp(b, b + 1, len - 1));
 }
 
 /* What a copy looks like before its fields are asked. */

@@ -265,10 +265,12 @@ void *txn_edit(struct txn *t, uint64_t off, size_t len)
 	if (t->err)
 		return NULL;
 	s = shadow_find(t, off);
-	if (s) {
-		assert(s->len == len);
-		return s->buf;
+	if (s && s->len != len) {
+		txn_fail(t, damaged(t->fs, off, "a tree node and an inode in one place"));
+		return NULL;
 	}
+	if (s)
+		return s->buf;
 	s = shadow_add(t, off, len, false);
 	if (!s)
 		return NULL;
@@ -403,6 +405,18 @@ unsigned txn_room_to_free(const struct txn *t)
 	return t->nr_frees < limit && txn_can_free(t, 1) ? limit - t->nr_frees : 0;
 }
 
+/* Two owners in one inode: the bitmap cannot tell before the record is applied. */
+static bool freed_already(const struct txn *t, struct run r)
+{
+	unsigned i;
+
+	for (i = 0; i < t->nr_frees; i++)
+		if (r.blk < t->free[i].r.blk + t->free[i].r.len &&
+		    t->free[i].r.blk < r.blk + r.len)
+			return true;
+	return false;
+}
+
 int txn_free(struct txn *t, enum txn_kind kind, struct run r)
 {
 	int err;
@@ -412,6 +426,8 @@ int txn_free(struct txn *t, enum txn_kind kind, struct run r)
 	if (free_own(t, r))
 		return 0;
 	err = t->nr_frees < TXN_MAX_RUNS ? alloc_check_used(t->fs, r) : -EIO;
+	if (!err && freed_already(t, r))
+		err = damaged(t->fs, blk_off(r.blk), "a block belongs to two places of one inode");
 	if (err) {
 		txn_fail(t, err);
 		return err;

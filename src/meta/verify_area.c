@@ -4,6 +4,7 @@
  */
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "meta/redo.h"
 #include "meta/super.h"
 #include "meta/verify_int.h"
 
@@ -37,6 +38,8 @@ static const char *check_slot(const struct pmemfs_slot *s, uint64_t off)
 		return "is not one";
 	if (get32(s->crc) != seal_crc(s, sizeof(*s), off))
 		return "has a wrong checksum";
+	if (!slot_numbers_ok(s))
+		return "has impossible numbers";
 	if (get32(s->flags) & ~(PMEMFS_SLOT_CLEAN | PMEMFS_SLOT_ERROR))
 		return "has unknown flags";
 	if (!verify_all_zero(s->zero, sizeof(s->zero)))

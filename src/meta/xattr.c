@@ -84,6 +84,8 @@ static int parse(const struct inode *ip, const struct item *it, struct attr *a)
 
 	if (it->len < PMEMFS_XATTR_HEAD)
 		return bad_item(ip, "is too short");
+	if (it->key > (PMEMFS_KEY_MASK | 0xff))
+		return bad_item(ip, "has an impossible key");
 	memcpy(&x, it->val, PMEMFS_XATTR_HEAD);
 	*a = (struct attr){
 		.key = it->key, .name_len = x.name_len, .nr_runs = x.nr_runs,

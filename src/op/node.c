@@ -87,7 +87,7 @@ int op_get_child(struct inode *dir, const struct dirent_ref *ref, struct inode *
 	if (err)
 		return err;
 	mi = inode_media(*out);
-	if (inode_is_dir(mi) && (n == PMEMFS_ROOT_INO || get64(mi->parent) != d))
+	if (inode_is_dir(mi) && (n == PMEMFS_ROOT_INO || n == d || get64(mi->parent) != d))
 		return damaged(dir->fs, dir->off,
 			       "directory %llu: a name points at directory %llu of another",
 			       d, n);
@@ -182,8 +182,8 @@ static int lookup_dots(struct inode *dir, size_t len, struct op_entry *e)
 	op_entry_of(ip, e);
 	inode_unlock(ip);
 	inode_lookup_add(ip, 1);
-	if (ip != dir)
-		inode_put(ip);
+	if (len == 2)
+		inode_put(ip);		/* a reference of its own, even to dir */
 	return 0;
 }
 

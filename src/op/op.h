@@ -116,8 +116,8 @@ struct op_dirent {
 };
 /* Return false to stop before this entry (it did not fit). With plus, e is
  * filled for every name but "." and ".." and a lookup counted *iff* the
- * callback returns true; entries that vanished meanwhile are left out. An
- * inode that cannot be read has e->nodeid 0 (and no lookup): the name is
+ * callback returns true. An inode that
+ * cannot be read has e->nodeid 0 (and no lookup): the name is
  * listed all the same. */
 typedef bool (*op_dirent_fn)(void *arg, const struct op_dirent *d,
 			     const struct op_entry *e);

@@ -56,8 +56,9 @@ int op_dir_ok(const struct inode *dir, unsigned change);
 int op_reg_ok(const struct inode *ip);
 /*
  * The inode that a name of dir (locked) points at. A free one is damage, and
- * so is a directory whose ".." does not say dir: the tree of directories is
- * one, whatever a bad pool claims. *out may be set with an error; put it.
+ * so are dir itself and a directory whose ".." does not say dir: the tree of
+ * directories is one, whatever a bad pool claims (and nobody is locked twice).
+ * *out may be set with an error; put it.
  */
 int op_get_child(struct inode *dir, const struct dirent_ref *ref, struct inode **out);
 

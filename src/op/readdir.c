@@ -40,13 +40,14 @@ static bool put_dot(const struct listing *l, uint64_t ino, uint64_t off)
  */
 static int put_plus(const struct listing *l, const struct op_dirent *d)
 {
+	struct dirent_ref ref = { .key = d->off, .ino = d->ino, .type = d->type };
 	struct op_entry e = { .nodeid = 0 };
-	struct inode *ip;
+	struct inode *ip = NULL;
 	bool took;
-	int err = inode_get_ino(l->dir->fs, d->ino, &ip);
+	int err = op_get_child(l->dir, &ref, &ip);
 
-	if (err == -ESTALE || err == -ENOENT)
-		return 1;				/* left out */
+	if (err && ip)
+		inode_put(ip);
 	if (err == -ENOMEM)
 		return err;
 	if (err) {

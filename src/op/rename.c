@@ -81,7 +81,7 @@ static int is_above(struct inode *high, struct inode *low, uint64_t *child)
 {
 	struct fs *fs = low->fs;
 	struct inode *at = low, *up;
-	uint64_t steps = itable_used(fs);
+	uint64_t steps = itable_slots(fs);
 	int ret = 0;
 
 	while (at->ino != PMEMFS_ROOT_INO) {

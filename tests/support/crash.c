@@ -92,7 +92,9 @@ struct crash *crash_new(int granularity, const struct crash_limits *lim,
 	struct crash *c = calloc(1, sizeof(*c));
 
 	assert(c);
-	mallopt(M_MMAP_THRESHOLD, 128 << 10);	/* large zeroed memory stays cheap */
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);	/* large zeroed memory stays cheap */
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);	/* and small memory with us */
+	mallopt(M_TOP_PAD, 4 << 20);
 	log_to(keep_line);
 	c->granularity = granularity;
 	c->lim = *lim;
@@ -220,6 +222,8 @@ static void use_setup(struct crash *c, const struct crash_setup *s)
 		fs_close(c->fs);
 	c->fs = NULL;
 	c->unseen = false;
+	c->live.fail_in = 0;
+	c->live.failing = false;
 	foul_free_blocks(c, &geo);
 	if (s->spoil)
 		s->spoil(c->live.base, CRASH_SIZE);
@@ -240,6 +244,11 @@ const struct op_ctx *crash_ctx(struct crash *c)
 struct pm_rec *crash_rec(struct crash *c)
 {
 	return c->rec;
+}
+
+void crash_stop_at_fence(struct crash *c, unsigned nth)
+{
+	c->live.fail_in = nth;
 }
 
 static struct crash_state *next_state(struct crash_actor *a)

@@ -49,6 +49,7 @@ enum crash_engine {
 	ENG_ONLY,		/* line `seed` alone */
 	ENG_PREFIX,		/* the first `seed` lines stored */
 	ENG_WORD,		/* all but word seed % 8 of line seed / 8 */
+	ENG_TORN,		/* of every line the words by the bits of the seed */
 	ENG_VERSION,		/* all, line seed / 64 without its seed % 64 newest stores */
 	ENG_RANDOM,		/* each line: nothing, all, or word by word */
 	ENG_KILL,		/* the daemon died here, its memory did not; power
@@ -102,9 +103,13 @@ struct crash_limits {
 	unsigned cut_every;		/* cut the recovery of every so manieth image */
 };
 
+#define CRASH_SITES	128u
+
 struct crash_stats {			/* in shared memory */
 	_Atomic uint64_t loads, calls, points, exhausted, subsets, images, distinct, cut_images,
 		killed, violations, idle_flushes, idle_fences;
+	/* By place in the program (site.h): calls, and those that changed nothing. */
+	_Atomic uint64_t asked[CRASH_SITES], idle[CRASH_SITES];
 };
 
 struct crash *crash_new(int granularity, const struct crash_limits *lim,
@@ -136,6 +141,9 @@ void crash_end(struct crash *c);
 /* Neither recorded nor looked at: what a load does to get somewhere. */
 void crash_unseen(struct crash *c, bool on);
 struct pm_rec *crash_rec(struct crash *c);
+/* In a setup: the nth fence from now and all later ones fail, and then the
+ * daemon is gone. */
+void crash_stop_at_fence(struct crash *c, unsigned nth);
 /* Something is wrong that no image shows. */
 void crash_complain(struct crash *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

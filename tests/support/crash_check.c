@@ -97,7 +97,8 @@ static bool half_made(struct fs *fs)
 	return !super_read(fs->pm, &geo, &which, &other) && which == 0 && other;
 }
 
-static struct fs *mount_image(struct crash *c, struct pm_rec *rec, struct crash_look *out)
+static struct fs *mount_image(struct crash *c, struct pm_rec *rec, bool ro,
+			      struct crash_look *out)
 {
 	struct fs_options opt = c->opt;
 	char text[32];
@@ -108,6 +109,7 @@ static struct fs *mount_image(struct crash *c, struct pm_rec *rec, struct crash_
 	opt.backend_arg = rec ? (void *)rec : (void *)&c->image;
 	opt.clock = fixed_clock;
 	opt.atime = FS_NOATIME;
+	opt.ro = ro;
 	err = fs_open(&fs, "image", &opt);
 	if (!err && c->load->raw && c->load->new_uuid == fs->geo.uuid[0] && half_made(fs))
 		complain(out, "superblocks", "the primary is new, and the replica is not good");
@@ -197,7 +199,7 @@ void crash_look(struct crash *c, struct pm_rec *rec, bool deep, struct crash_loo
 
 	memset(out, 0, sizeof(*out));
 	crash_seed_random(1);
-	fs = mount_image(c, rec, out);
+	fs = mount_image(c, rec, false, out);
 	if (!fs)
 		return;
 	look_at(c, fs, out);
@@ -205,7 +207,7 @@ void crash_look(struct crash *c, struct pm_rec *rec, bool deep, struct crash_loo
 	if (*out->bad || !deep)
 		return;
 	crash_seed_random(2);
-	fs = mount_image(c, NULL, out);		/* C4 */
+	fs = mount_image(c, NULL, false, out);	/* C4 */
 	if (!fs)
 		return;
 	look_at(c, fs, &again);
@@ -233,6 +235,24 @@ void crash_look_live(struct crash *c, struct tree_digest *d)
 	fs_crash(ctx.fs);
 }
 
+/* L14. A reader replays into a copy, and sees the same; but its orphans stay. */
+const char *crash_look_ro(struct crash *c, const struct tree_digest *d)
+{
+	static struct crash_look out;
+	struct tree_digest is;
+	struct fs *fs;
+
+	memset(&out, 0, sizeof(out));
+	fs = mount_image(c, NULL, true, &out);
+	if (!fs)
+		return *out.bad ? out.bad : NULL;
+	digest(c, fs, &is, &out);
+	fs_crash(fs);
+	if (!*out.bad && memcmp(is.seen, d->seen, sizeof(is.seen)))
+		complain(&out, "read-only mount", "another tree");
+	return *out.bad ? out.bad : NULL;
+}
+
 /* ---- judging ---------------------------------------------------------------- */
 
 static bool take_picture(struct crash *c, struct tree_picture *p)
@@ -242,7 +262,7 @@ static bool take_picture(struct crash *c, struct tree_picture *p)
 	int err;
 
 	crash_seed_random(1);
-	ctx.fs = mount_image(c, NULL, &out);
+	ctx.fs = mount_image(c, NULL, false, &out);
 	if (!ctx.fs)
 		return false;
 	if (fs_drain(ctx.fs))

@@ -88,6 +88,8 @@ void crash_look(struct crash *c, struct pm_rec *rec, bool deep, struct crash_loo
 /* NULL or what is wrong with a tree, given what had returned. May mount the
  * image, which is then left changed. */
 const char *crash_judge(struct crash *c, const struct tree_digest *d);
+/* The image as a read-only mount sees it; d: what it must be. */
+const char *crash_look_ro(struct crash *c, const struct tree_digest *d);
 /* A digest of what the live memory holds, mounted unrecorded. */
 void crash_look_live(struct crash *c, struct tree_digest *d);
 struct crash_cached *crash_cache_find(struct crash *c, uint64_t key);

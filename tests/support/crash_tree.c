@@ -86,13 +86,14 @@ static int visit(struct walk *w, const struct name *n)
 	return err ? err : w->err;
 }
 
+/* One walk at a time. */
 static int walk(struct walk *w)
 {
+	static struct name todo[MAX_NAMES];
 	struct name n = { .nodeid = PMEMFS_ROOT_INO, .actor = w->actors < 2 ? 0 : TREE_ACTORS };
 	int err;
 
-	w->todo = malloc(MAX_NAMES * sizeof(*w->todo));
-	assert(w->todo);
+	w->todo = todo;
 	err = op_getattr(w->c, n.nodeid, &n.attr);
 	if (!err)
 		err = visit(w, &n);
@@ -102,7 +103,6 @@ static int walk(struct walk *w)
 			err = visit(w, &n);
 		op_forget(w->c->fs, n.nodeid, 1);
 	}
-	free(w->todo);
 	return err;
 }
 

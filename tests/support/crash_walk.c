@@ -15,13 +15,14 @@
 
 #include "base/bytes.h"
 #include "support/crash_int.h"
+#include "support/site.h"
 
 #define MAX_LINES	32768u		/* pending at one point that are looked at */
 #define SHOW_MAX	3u		/* violations told of one load */
 
 static const char *const engine_name[ENG_NR] = {
-	"none", "all", "subset", "missing", "only", "prefix", "word", "version", "random",
-	"kill",
+	"none", "all", "subset", "missing", "only", "prefix", "word", "torn", "version",
+	"random", "kill",
 };
 
 struct pending {			/* a line that may have arrived, or not */
@@ -111,14 +112,16 @@ static void put_all_but(struct point *pt, size_t but)
 			put_newest(pt, i);
 }
 
-/* Line i without one of its words. */
-static void put_torn(struct point *pt, size_t i, unsigned word)
+/* Line i with some of its words only. */
+static void put_torn(struct point *pt, size_t i, unsigned words)
 {
 	uint8_t line[64], old[64];
 
 	rec_walk_version(pt->w, pt->p[i].nr, 0, line);
 	rec_walk_version(pt->w, pt->p[i].nr, pt->p[i].line.versions, old);
-	memcpy(line + word * 8, old + word * 8, 8);
+	for (unsigned word = 0; word < 8; word++)
+		if (!(words >> word & 1))
+			memcpy(line + word * 8, old + word * 8, 8);
 	put_line(pt, i, line);
 }
 
@@ -180,7 +183,11 @@ static bool build(struct point *pt, struct choice ch)
 		if (ch.seed / 8 >= pt->nr)
 			return false;
 		put_all_but(pt, ch.seed / 8);
-		put_torn(pt, ch.seed / 8, ch.seed % 8);
+		put_torn(pt, ch.seed / 8, ~(1u << ch.seed % 8));
+		break;
+	case ENG_TORN:
+		for (i = 0; i < pt->nr; i++)
+			put_torn(pt, i, (unsigned)ch.seed);
 		break;
 	case ENG_VERSION:
 		if (ch.seed / 64 >= pt->nr)
@@ -268,6 +275,11 @@ static bool look(struct point *pt, struct choice ch, bool deep)
 		bad = *out.bad ? out.bad : NULL;
 		undo_back(&c->image);
 		build(pt, ch);
+		if (!bad && deep && !c->load->raw) {
+			bad = crash_look_ro(c, &out.d);
+			undo_back(&c->image);
+			build(pt, ch);
+		}
 		if (!bad)
 			bad = crash_judge(c, &out.d);
 	}
@@ -345,12 +357,12 @@ static uint64_t next_random(uint64_t *x)
 	return *x = hash_bytes(*x, "choose", 6);
 }
 
-/* Those that stay are the same every time; the first two always do. */
+/* Those that stay are the same every time; the first four always do. */
 static void cap(struct point *pt, size_t most)
 {
 	uint64_t x = pt->event;
 
-	for (size_t i = 2; i < most && pt->nr_todo > most; i++) {
+	for (size_t i = 4; i < most && pt->nr_todo > most; i++) {
 		size_t k = i + next_random(&x) % (pt->nr_todo - i);
 		struct choice ch = pt->todo[i];
 
@@ -362,6 +374,7 @@ static void cap(struct point *pt, size_t most)
 
 static void choose(struct point *pt, bool full)
 {
+	static const uint8_t torn[] = { 0x01, 0xfe, 0x0f, 0xf0, 0x55, 0xaa };
 	const struct crash_limits *lim = &pt->c->lim;
 	size_t most = pt->nested ? lim->per_recovery : lim->per_point;
 
@@ -369,6 +382,8 @@ static void choose(struct point *pt, bool full)
 	add(pt, ENG_NONE, 0);
 	if (pt->nr)
 		add(pt, ENG_ALL, 0);
+	for (unsigned i = 0; pt->nr && full && i < ARRAY_SIZE(torn); i++)
+		add(pt, ENG_TORN, torn[i]);
 	if (pt->nr > 1 && pt->nr <= lim->exhaustive && (!most || 1ull << pt->nr <= most))
 		for (uint64_t s = 1; s + 1 < 1ull << pt->nr; s++)
 			add(pt, ENG_SUBSET, s);
@@ -555,7 +570,6 @@ static void visit_event(struct point *pt, size_t last)
 
 static void check_coverage(struct crash *c)
 {
-	const uint32_t *idle;
 	uint64_t first;
 	size_t n = rec_walk_uncovered(c->walk, &first);
 
@@ -563,16 +577,35 @@ static void check_coverage(struct crash *c)
 		crash_complain(c, "%zu lines were stored and never flushed, the first at %#llx; "
 			       "%zu are not durable after the unmount", n,
 			       (unsigned long long)first, rec_walk_nr_pending(c->walk));
-	n = rec_walk_idle(c->walk, &idle);
+}
+
+static void count_site(_Atomic uint64_t *by_site, const struct rec_event *e)
+{
+	size_t k = e->site ? (size_t)(e->site - __start_pm_sites) : CRASH_SITES;
+
+	if (k < CRASH_SITES)
+		by_site[k]++;
+}
+
+/* What was asked for in vain. */
+static void count_cost(struct crash *c)
+{
+	const uint32_t *idle;
+	size_t n = rec_walk_idle(c->walk, &idle);
+
+	for (size_t e = c->from_event; e < rec_now(c->rec); e++)
+		if (rec_at(c->rec, e)->kind == REC_FENCE || rec_at(c->rec, e)->kind == REC_FLUSH)
+			count_site(c->stats->asked, rec_at(c->rec, e));
 	for (size_t i = 0; i < n; i++) {
+		const struct rec_event *e = rec_at(c->rec, idle[i]);
+
 		if (idle[i] < c->from_event)
 			continue;
-		if (rec_at(c->rec, idle[i])->kind == REC_FENCE)
+		count_site(c->stats->idle, e);
+		if (e->kind == REC_FENCE)
 			c->stats->idle_fences++;
 		else
 			c->stats->idle_flushes++;
-		if (c->loud)
-			rec_print(c->rec, idle[i], idle[i] + 1, stdout);
 	}
 }
 
@@ -605,8 +638,10 @@ unsigned crash_explore(struct crash *c, const struct crash_load *l)
 		pt.event = e;
 		visit_event(&pt, last);
 	}
-	if (!stop(c))
+	if (!stop(c)) {
 		check_coverage(c);
+		count_cost(c);
+	}
 	reset_image(c, c->walk);
 	end_point(&pt);
 	c->stats->loads++;

@@ -143,8 +143,7 @@ static int undo_open(struct pm_map *m, const char *path, const struct pm_config 
 	struct pm_undo *u = cfg->backend_arg;
 
 	(void)path;
-	if (cfg->flags & PM_RDONLY)
-		return -EROFS;
+	m->private = cfg->flags & PM_RDONLY;	/* until the next undo_back() */
 	m->priv = u;
 	m->base = u->base;
 	m->size = u->size;
@@ -191,8 +190,11 @@ static void undo_range(struct pm_map *m, uint64_t off, size_t len)
 
 static int undo_fence(struct pm_map *m)
 {
-	(void)m;
-	return 0;
+	struct pm_undo *u = m->priv;
+
+	if (u->fail_in && --u->fail_in == 0)
+		u->failing = true;
+	return u->failing ? -EIO : 0;
 }
 
 const struct pm_backend pm_backend_undo = {

@@ -9,6 +9,7 @@
 #ifndef SUPPORT_PM_UNDO_H
 #define SUPPORT_PM_UNDO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ struct pm_undo {
 	uint32_t *kept;			/* by line: its number in old + 1, 0: unchanged */
 	struct undo_line { uint32_t line; uint8_t was[UNDO_LINE]; } *old;
 	size_t nr, room;
+	unsigned fail_in;		/* fences until they fail; 0: never */
+	bool failing;
 };
 
 extern const struct pm_backend pm_backend_undo;	/* arg: struct pm_undo */
