@@ -236,23 +236,48 @@ int redo_scan_half(struct fs *fs, const uint8_t epoch[16], uint32_t lane,
 	return 0;
 }
 
+/* The number of a valid record above `after` at this place of a lane, or 0. */
+static uint64_t number_at(struct fs *fs, const uint8_t epoch[16], uint32_t lane,
+			  uint64_t at, uint64_t after)
+{
+	uint64_t half = fs->geo.lane_size / 2, stop = (at / half + 1) * half;
+	const struct pmemfs_record *rec;
+
+	if (at >= fs->geo.lane_size || at + sizeof(*rec) > stop)
+		return 0;
+	rec = pm_at(fs->pm, blk_off(fs->geo.lanes_blk) + (uint64_t)lane * fs->geo.lane_size + at,
+		    stop - at);
+	if (get64(rec->seq) <= after)
+		return 0;		/* old: most are */
+	return record_valid(rec, stop - at, record_tag(epoch, lane, at), after) ?
+		get64(rec->seq) : 0;
+}
+
+/*
+ * Only as much is looked at as damage to one field makes necessary: what lies
+ * behind the end is mostly old, or a hole of a sparse file. Is the tag ours, it
+ * may be the length that is wrong, and the next record begins no further than
+ * the largest would reach; else the length is right if the tag was the damage.
+ */
 uint64_t redo_hidden(struct fs *fs, const uint8_t epoch[16], uint32_t lane,
 		     unsigned half, uint64_t end, uint64_t after)
 {
-	uint64_t base = blk_off(fs->geo.lanes_blk) + (uint64_t)lane * fs->geo.lane_size;
-	uint64_t stop = (half + 1) * (uint64_t)(fs->geo.lane_size / 2), at = end - base;
+	uint64_t start = blk_off(fs->geo.lanes_blk) + (uint64_t)lane * fs->geo.lane_size;
+	uint64_t at = end - start, stop = (half + 1) * (uint64_t)(fs->geo.lane_size / 2);
 	const struct pmemfs_record *rec;
+	uint64_t seq = 0;
 
-	/* the next record begins where the largest would end, at the latest */
-	stop = min64(stop, at + TXN_MAX_RECORD + PMEMFS_LINE);
-	while ((at += PMEMFS_LINE) + sizeof(*rec) <= stop) {
-		rec = pm_at(fs->pm, base + at, stop - at);
-		/* most of what lies there is old: do not hash for that */
-		if (get64(rec->seq) > after &&
-		    record_valid(rec, stop - at, record_tag(epoch, lane, at), after))
-			return get64(rec->seq);
+	if (stop - at < sizeof(*rec))
+		return 0;
+	rec = pm_at(fs->pm, end, sizeof(*rec));
+	if (get64(rec->tag) != record_tag(epoch, lane, at)) {
+		at += align_up(get32(rec->len), PMEMFS_LINE);
+		return at < stop ? number_at(fs, epoch, lane, at, after) : 0;
 	}
-	return 0;
+	stop = min64(stop, at + TXN_MAX_RECORD + PMEMFS_LINE);
+	while (!seq && (at += PMEMFS_LINE) < stop)
+		seq = number_at(fs, epoch, lane, at, after);
+	return seq;
 }
 
 void redo_totals(struct fs *fs, uint64_t *records, uint64_t *bytes,

@@ -38,23 +38,53 @@
 
 /* ---- small things ------------------------------------------------------ */
 
+static void hold(struct repair *r, const struct repair_problem *p)
+{
+	if (r->nr_held == RHELD)
+		return;
+	r->held[r->nr_held].p = *p;
+	snprintf(r->held[r->nr_held].text, sizeof(r->held[0].text), "%s", p->text);
+	r->nr_held++;
+}
+
+static void tell(struct repair *r, const struct repair_problem *p)
+{
+	const struct problem_info *info = problem_info(p->number);
+
+	r->res->problems++;
+	r->res->ask += info->fix == FIX_ASK;
+	r->res->never += info->fix == FIX_NEVER;
+	if (r->opt.fn)
+		r->opt.fn(r->opt.arg, p);
+}
+
+/* Now is later. */
+static void tell_held(struct repair *r)
+{
+	unsigned i;
+
+	r->hold = false;
+	for (i = 0; i < r->nr_held; i++) {
+		r->held[i].p.text = r->held[i].text;
+		tell(r, &r->held[i].p);
+	}
+}
+
 void repair_tell(struct repair *r, enum problem nr, struct rplace at,
 		 const char *fmt, ...)
 {
 	struct repair_problem p = { .number = nr, .ino = at.ino, .off = at.off };
-	const struct problem_info *info = problem_info(nr);
-	char text[320];
+	char text[RTEXT];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	p.text = text;
-	r->res->problems++;
-	r->res->ask += info->fix == FIX_ASK;
-	r->res->never += info->fix == FIX_NEVER;
-	if (r->opt.fn)
-		r->opt.fn(r->opt.arg, &p);
+	if (r->hold)
+		hold(r, &p);
+	else
+		tell(r, &p);
 }
 
 bool repair_stopped(const struct repair *r)
@@ -287,6 +317,7 @@ static int open_both(struct repair *r)
 	return -EMEDIUMTYPE;
 }
 
+/* All that comes behind the boot. */
 static int work(struct repair *r)
 {
 	uint64_t fault = pm_fault_mark(r->pm), off = 0;
@@ -295,9 +326,8 @@ static int work(struct repair *r)
 	r->distrust = calloc(DIV_UP(r->geo->nr_groups, 64), sizeof(uint64_t));
 	if (!r->distrust)
 		return -ENOMEM;
-	err = repair_boot(r, &r->fs, &r->st, true);
-	if (!err)
-		err = rounds(r);
+	tell_held(r);
+	err = rounds(r);
 	if (pm_faulted(r->pm, fault)) {
 		pm_fault_count(r->pm, &off);
 		repair_tell(r, PROBLEM_MEDIUM, (struct rplace){ .off = off },
@@ -307,8 +337,9 @@ static int work(struct repair *r)
 	return err;
 }
 
-static int attempt(struct repair **out, const struct repair_options *opt,
-		   struct repair_result *res, enum fs_log log, bool to_the_end)
+/* Up to where the log has been replayed; what there is to tell is held. */
+static int begin(struct repair **out, const struct repair_options *opt,
+		 struct repair_result *res, enum fs_log log)
 {
 	struct repair *r = calloc(1, sizeof(*r));
 	int err;
@@ -319,29 +350,31 @@ static int attempt(struct repair **out, const struct repair_options *opt,
 	r->opt = *opt;
 	r->res = res;
 	r->log = log;
+	r->hold = true;
 	err = open_both(r);
-	if (!err && to_the_end)
-		err = work(r);
-	else if (!err)
+	if (!err)
 		err = repair_boot(r, &r->fs, &r->st, true);
-	if (!err) {
+	if (err)
+		repair_free(r);
+	else
 		*out = r;
-		return 0;
-	}
-	repair_free(r);
 	return err;
 }
 
 /* How much there is to repair after a damaged log was replayed this way. */
-static uint64_t score(const struct repair_options *quiet, enum fs_log log, int *err)
+static uint64_t score(const struct repair_options *opt, enum fs_log log, int *err)
 {
+	struct repair_options quiet = *opt;
 	struct repair_result res;
 	struct repair *r;
 
+	quiet.fn = NULL;
+	quiet.progress = NULL;
 	if (!*err)
-		*err = attempt(&r, quiet, &res, log, true);
+		*err = begin(&r, &quiet, &res, log);
 	if (*err)
 		return 0;
+	*err = work(r);
 	repair_free(r);
 	return res.left || res.never ? UINT64_MAX : res.ask;
 }
@@ -351,38 +384,36 @@ static uint64_t score(const struct repair_options *quiet, enum fs_log log, int *
  * it is if a daemon died, and mostly not if the power failed. In the first
  * case replaying those before it would mix old bytes with new. Try both.
  */
-static int choose_log(const struct repair_options *opt, enum fs_log *log)
+static int choose_log(struct repair **r, const struct repair_options *opt,
+		      struct repair_result *res)
 {
-	struct repair_options quiet = *opt;
-	struct repair_result res;
-	struct repair *r;
 	uint64_t cut, none;
-	int err;
+	int err = 0;
 
-	quiet.fn = NULL;
-	quiet.progress = NULL;
-	*log = FS_LOG_CUT;
-	err = attempt(&r, &quiet, &res, FS_LOG_CUT, false);
-	if (err)
-		return err;
-	repair_free(r);
-	if (!res.cut)
-		return 0;
-	cut = score(&quiet, FS_LOG_CUT, &err);
-	none = score(&quiet, FS_LOG_NONE, &err);
-	if (none < cut)
-		*log = FS_LOG_NONE;
+	repair_free(*r);
+	*r = NULL;
+	cut = score(opt, FS_LOG_CUT, &err);
+	none = score(opt, FS_LOG_NONE, &err);
+	if (!err)
+		err = begin(r, opt, res, none < cut ? FS_LOG_NONE : FS_LOG_CUT);
 	return err;
 }
 
 int repair_try(struct repair **out, const struct repair_options *opt,
 	       struct repair_result *res)
 {
-	enum fs_log log;
-	int err = choose_log(opt, &log);
+	struct repair *r = NULL;
+	int err = begin(&r, opt, res, FS_LOG_CUT);
 
-	memset(res, 0, sizeof(*res));
-	return err ? err : attempt(out, opt, res, log, true);
+	if (!err && res->cut)
+		err = choose_log(&r, opt, res);
+	if (!err)
+		err = work(r);
+	if (!err)
+		*out = r;
+	else
+		repair_free(r);
+	return err;
 }
 
 void repair_free(struct repair *r)

@@ -130,6 +130,18 @@ bool repair_is_marked(const struct repair *r, uint64_t blk)
 	return bitmap_at(r, (uint32_t)(blk / PMEMFS_GROUP_BLOCKS))[bit / 8] >> bit % 8 & 1;
 }
 
+bool repair_is_trusted(const struct repair *r, uint64_t blk)
+{
+	uint64_t g = blk / PMEMFS_GROUP_BLOCKS;
+
+	return !(r->distrust[g / 64] >> g % 64 & 1);
+}
+
+bool repair_is_free(const struct repair *r, uint64_t blk)
+{
+	return repair_is_trusted(r, blk) && !repair_is_marked(r, blk);
+}
+
 static uint32_t count_clear(const uint8_t *map)
 {
 	uint32_t i, n = 0;

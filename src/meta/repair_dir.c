@@ -14,8 +14,6 @@
 #include "base/log.h"
 #include "meta/repair_int.h"
 
-#define ENTRY_BITS	(PMEMFS_MAX_INO | 15ull << 56)
-
 bool repair_name_ok(const char *name, uint32_t len)
 {
 	if (!len || len > PMEMFS_NAME_MAX || memchr(name, '/', len) || memchr(name, '\0', len))

@@ -78,8 +78,12 @@ static bool free_slot(struct repair *r, uint64_t ino, uint64_t off, bool marked,
 	bool sealed = get32(di->crc) == seal_crc(di, PMEMFS_INODE_SEALED, off);
 	struct rplace at = { ino, off };
 
-	if (sealed && get32(di->gen) == PMEMFS_MAX_GEN)
-		return marked || !believe;
+	if (sealed && get32(di->gen) == PMEMFS_MAX_GEN) {
+		if (!marked && believe)
+			repair_tell(r, PROBLEM_IMAP_FREE, at,
+				    "inode has retired and is marked free");
+		return true;
+	}
 	if (marked && believe)
 		repair_tell(r, PROBLEM_IMAP_USED, at, "inode is free and marked used");
 	if (repair_zero(di, PMEMFS_INODE_SEALED))

@@ -81,6 +81,9 @@ struct rstep {
 	bool dirty;
 };
 
+#define RHELD	16u		/* more than repair_boot.c can tell */
+#define RTEXT	320u
+
 struct repair {
 	struct repair_options opt;
 	struct repair_result *res;
@@ -93,6 +96,9 @@ struct repair {
 	int super;			/* the good copy */
 	bool super_bad;			/* the other one is not */
 	enum fs_log log;		/* what is done with a damaged one */
+	bool hold;			/* keep what is told for later */
+	unsigned nr_held;
+	struct { struct repair_problem p; char text[RTEXT]; } held[RHELD];
 
 	unsigned round;
 	bool exact;			/* bitmap: what is owned, no more */
@@ -154,6 +160,9 @@ void repair_groups(struct repair *r);
 void repair_totals(struct repair *r);
 /* Is the block marked in the bitmap (as it is in the copy)? */
 bool repair_is_marked(const struct repair *r, uint64_t blk);
+/* Is the bitmap a witness for this block, and does it say that it is free? */
+bool repair_is_trusted(const struct repair *r, uint64_t blk);
+bool repair_is_free(const struct repair *r, uint64_t blk);
 /* A run of free blocks, taken. 0: none. */
 uint64_t repair_take(struct repair *r, uint64_t len);
 

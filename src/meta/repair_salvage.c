@@ -5,8 +5,8 @@
  * A block that is marked used and has no owner comes from a tree that lost
  * it: a mount leaves none behind. If it is a leaf, its owner is written in it,
  * and its items are put back where they are missing. Blocks of groups whose
- * bitmap is damaged are looked at only for inodes that did lose something, or
- * leaves of long ago could come back.
+ * bitmap is damaged are looked at only for inodes that did lose something, and
+ * with less faith, or leaves of long ago could come back.
  *
  *   V1  From a sealed leaf everything is taken that its owner has room for. A
  *       name must still be missing: its inode has fewer names than links.
@@ -30,13 +30,6 @@ struct found {
 };
 
 struct found_item { uint64_t key, off; const uint8_t *val; unsigned len; };
-
-static bool is_trusted(const struct repair *r, uint64_t blk)
-{
-	uint64_t g = blk / PMEMFS_GROUP_BLOCKS;
-
-	return !(r->distrust[g / 64] >> g % 64 & 1);
-}
 
 static const struct pmemfs_inode *inode_of(const struct repair *r, uint64_t ino)
 {
@@ -88,7 +81,7 @@ static void salvage_name(struct found *f, const struct found_item *it)
 static bool all_marked(const struct repair *r, uint64_t blk, uint64_t len)
 {
 	for (; len; blk++, len--)
-		if (is_trusted(r, blk) && !repair_is_marked(r, blk))
+		if (repair_is_free(r, blk))
 			return false;
 	return true;
 }
@@ -169,7 +162,8 @@ static void look(struct repair *r, uint64_t blk, bool sealed)
 		return;
 	f.ino = get64(n->owner);
 	f.node = repair_node(r, f.ino);
-	if (!f.node || (!is_trusted(r, blk) && !f.node->lost))
+	f.sealed &= repair_is_trusted(r, blk);
+	if (!f.node || (!repair_is_trusted(r, blk) && !f.node->lost))
 		return;
 	for (i = 0; i < get16(n->nr) && !repair_stopped(r); i++)
 		salvage_item(&f, n, i, blk);

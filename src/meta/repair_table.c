@@ -239,8 +239,9 @@ static void search(struct repair *r, struct tmap *t)
 	uint64_t blk, c, end = r->geo->nr_blocks - 1;
 
 	for (blk = r->geo->data_blk; blk < end && !repair_stopped(r); blk++) {
-		if (rmap_test(&r->owned, blk) || !is_head(r, blk, true, &c) ||
-		    !holds_inodes(r, blk, 1))
+		/* an older pool may have left headers in free blocks */
+		if (repair_is_free(r, blk) || rmap_test(&r->owned, blk) ||
+		    !is_head(r, blk, true, &c) || !holds_inodes(r, blk, 1))
 			continue;
 		if (c * PMEMFS_CHUNK_BLOCKS < t->nr && t->blk[c * PMEMFS_CHUNK_BLOCKS])
 			continue;

@@ -157,6 +157,8 @@ static void check_free(struct verify *v, uint64_t ino, uint64_t off)
 		verify_problem(v, VERIFY_INODE, at, "free inode with a wrong checksum");
 	else if (get32(di->mode))
 		verify_problem(v, VERIFY_IMAP, at, "inode is in use and marked free");
+	else if (get32(di->gen) == PMEMFS_MAX_GEN)
+		verify_problem(v, VERIFY_IMAP, at, "inode has retired and is marked free");
 	else if (get32(di->gen) > PMEMFS_MAX_GEN)
 		verify_problem(v, VERIFY_INODE, at, "free inode has an impossible generation");
 	check_idle_link(v, &di->link, at);

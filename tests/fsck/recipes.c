@@ -8,6 +8,7 @@
  */
 #include "fsck/recipes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -514,11 +515,17 @@ static void d_dotdot(struct image *img)
 	di->parent = put64(PMEMFS_ROOT_INO);
 	seal_inode(img, di);
 }
-/* /dir gets a second name in /many, which comes behind it. */
+/* /dir gets a second name, in /many; one of the names there has to go for it. */
 static void d_two_parents(struct image *img)
 {
-	const char *near = "a name of some length 7";
+	char near[40];
+	unsigned i, k = 0;
+	uint64_t blk;
 
+	do {			/* where there is room for it */
+		snprintf(near, sizeof(near), "a name of some length %u", k++);
+		blk = entry_of(img, "/many", near, &i);
+	} while (!node_fits(node_at(img, blk), 8 + strlen(near)));
 	add_entry(img, "/many", near, name_key(img->geo.seed, near, strlen(near)) + 1, near,
 		  ino_of(img, "/dir"), S_IFDIR);
 	remove_entry(img, "/many", near);	/* of the two the one with the lower key */
