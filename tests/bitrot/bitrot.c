@@ -11,7 +11,8 @@
  *       the answer is -EUCLEAN or -EIO;
  *   B3  the verifier reports something, unless the byte was unused or the log
  *       puts it right;
- *   B4  where nobody had anything to report, changes leave a sound pool.
+ *   B4  where nobody had anything to report, changes leave a sound pool;
+ *   B5  fsck.pmemfs gets to a pool in which the verifier finds nothing.
  *
  * A record of the log is made valid by its checksum alone, so a flip in the
  * very last one looks like a loss of power before it was complete: then the
@@ -45,6 +46,7 @@
 #include "bitrot/map.h"
 #include "bitrot/recipes.h"
 #include "bitrot/survey.h"
+#include "meta/repair.h"
 #include "meta/verify.h"
 
 #define CPU_SECONDS	20		/* a trial that takes longer hangs */
@@ -62,7 +64,8 @@ struct trial {
 
 /* What the processes share: where each is, and what they counted. */
 struct board {
-	_Atomic uint64_t done, noticed_open, noticed_walk, noticed_verify, quiet, healed, lost;
+	_Atomic uint64_t done, noticed_open, noticed_walk, noticed_verify, quiet, healed, lost,
+		repaired;
 	_Atomic unsigned failures;
 	struct { uint32_t index; char text[160]; } at[MAX_JOBS];
 };
@@ -219,6 +222,32 @@ static bool use_ok(struct lab *lab, const struct trial *t, const struct finding 
 	return ok;
 }
 
+/* As fsck.pmemfs -n does it, on a copy. -1: it gave up, else what is left. */
+static int64_t repair(struct lab *lab)
+{
+	struct repair_options opt = {
+		.path = "specimen", .look = true,
+		.backend = &lab->s.be, .backend_arg = &lab->s.u,
+	};
+	struct repair_result res;
+	struct repair *r;
+
+	if (repair_try(&r, &opt, &res))
+		return -1;
+	repair_free(r);
+	return (int64_t)res.left;
+}
+
+/* B5 */
+static bool repair_ok(struct lab *lab, const struct trial *t)
+{
+	int64_t left = repair(lab);
+
+	lab->board->repaired += left == 0;
+	return left == 0 || failed(lab, t, "", left < 0 ? "no repair at all" :
+				   "after the repair the verifier complained");
+}
+
 static bool try_flip(struct lab *lab, const struct trial *t)
 {
 	const struct spot *sp = &lab->map.spot[t->spot];
@@ -230,6 +259,9 @@ static bool try_flip(struct lab *lab, const struct trial *t)
 	specimen_back(&lab->s);
 	flip(lab, sp->off, t->bit);
 	ok = ok && use_ok(lab, t, &f);
+	specimen_back(&lab->s);
+	flip(lab, sp->off, t->bit);
+	ok = ok && repair_ok(lab, t);
 	specimen_back(&lab->s);
 	lab->board->noticed_open += f.open;
 	lab->board->noticed_walk += f.walk;
@@ -379,7 +411,12 @@ static bool meet_hostile(struct lab *lab, const struct trial *t, bool ro)
 
 static bool try_hostile(struct lab *lab, const struct trial *t)
 {
-	return meet_hostile(lab, t, true) && meet_hostile(lab, t, false);
+	if (!meet_hostile(lab, t, true) || !meet_hostile(lab, t, false))
+		return false;
+	prepare(lab, t);
+	lab->board->repaired += repair(lab) == 0;
+	specimen_back(&lab->s);
+	return true;
 }
 
 /* ---- trials ------------------------------------------------------------ */
@@ -576,11 +613,13 @@ static void summary(const struct lab *lab)
 	printf("%u bytes of metadata in %u kinds of field, %u structures; %zu answers\n",
 	       lab->map.nr_spots, lab->map.nr_strata, lab->map.nr_pieces, lab->ref.nr);
 	printf("%llu of %u trials: %llu noticed at open, %llu by the walk, %llu by verify; "
-	       "%llu quiet, %llu put right by the log, %llu lost the last record\n",
+	       "%llu quiet, %llu put right by the log, %llu lost the last record; "
+	       "%llu repaired\n",
 	       (unsigned long long)b->done, lab->nr_trials,
 	       (unsigned long long)b->noticed_open, (unsigned long long)b->noticed_walk,
 	       (unsigned long long)b->noticed_verify, (unsigned long long)b->quiet,
-	       (unsigned long long)b->healed, (unsigned long long)b->lost);
+	       (unsigned long long)b->healed, (unsigned long long)b->lost,
+	       (unsigned long long)b->repaired);
 	printf("%u failures\n", b->failures);
 }
 

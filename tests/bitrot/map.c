@@ -248,8 +248,13 @@ static void map_inode(struct map *m, uint64_t off)
 	for (i = 0; i < fs->nr && fs->field[i].off < PMEMFS_INODE_SEALED; i++)
 		spots(m, off + fs->field[i].off, fs->field[i].size, label,
 		      fs->field[i].name, false);
-	sealed(m, off + offsetof(struct pmemfs_inode, link), "link", SEAL_OWN,
-	       get32(di->link.listed) ? "link listed" : "link idle");
+	/* the inode table itself is never on a list; nobody looks at its link */
+	if (off_blk(off) == PMEMFS_BLK_SYSTEM)
+		spots(m, off + PMEMFS_INODE_SEALED, sizeof(di->link), "link of the table",
+		      "unused", true);
+	else
+		sealed(m, off + offsetof(struct pmemfs_inode, link), "link", SEAL_OWN,
+		       get32(di->link.listed) ? "link listed" : "link idle");
 	if (di->root_kind == PMEMFS_ROOT_TREE)
 		map_node(m, get64(di->root.tree));
 	if (get64(di->xattr))

@@ -11,8 +11,9 @@
  *		and an offset in it, 2 bytes each, or a pool offset of 4 bytes;
  *		then the bytes
  *
- * Numbers are little-endian and taken modulo what there is. Nothing may
- * crash, hang or leak; answers may be anything. libFuzzer calls
+ * Numbers are little-endian and taken modulo what there is. A read-only pool is
+ * then repaired, in memory, as fsck.pmemfs -n does. Nothing may crash, hang or
+ * leak; answers may be anything. libFuzzer calls
  * LLVMFuzzerTestOneInput(); replay.c is a main() for everybody else.
  */
 #include "fuzz/fuzz_pool.h"
@@ -25,6 +26,7 @@
 #include "base/log.h"
 #include "bitrot/map.h"
 #include "bitrot/survey.h"
+#include "meta/repair.h"
 #include "meta/verify.h"
 
 #define MAX_PATCHES	32u
@@ -117,16 +119,30 @@ static void use(struct fs *fs, uint8_t flags)
 		abort();
 }
 
+static void repair(struct bench *b)
+{
+	struct repair_options opt = {
+		.path = "specimen", .look = true,
+		.backend = &b->s.be, .backend_arg = &b->s.u,
+	};
+	struct repair_result res;
+	struct repair *r;
+
+	if (!repair_try(&r, &opt, &res))
+		repair_free(r);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct bench *b;
-	struct input in = { data, size };
+	struct input in = { data, size }, again;
 	struct fs *fs;
 	uint8_t flags;
 
 	if (!b)
 		b = bench_make();
 	flags = (uint8_t)take(&in, 1);
+	again = in;
 	apply(b, &in);
 	if (!specimen_open(&b->s, flags & RO, flags & CONTINUE ? FS_ERRORS_CONTINUE :
 			   FS_ERRORS_REMOUNT_RO, &fs)) {
@@ -134,5 +150,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fs_close(fs);
 	}
 	specimen_back(&b->s);
+	if (flags & RO) {
+		apply(b, &again);
+		repair(b);
+		specimen_back(&b->s);
+	}
 	return 0;
 }

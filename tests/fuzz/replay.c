@@ -21,14 +21,14 @@
 
 #define CPU_SECONDS	20
 #define WALL_SECONDS	200
-#define MAX_INPUT	65536u
+#define INPUT_SIZE	65536u
 
 struct tally { unsigned ran, failed; };
 
 static void run_here(const char *path)
 {
 	const struct itimerval limit = { .it_value.tv_sec = CPU_SECONDS };
-	static uint8_t buf[MAX_INPUT];
+	static uint8_t buf[INPUT_SIZE];
 	FILE *f = fopen(path, "rb");
 	size_t n;
 
