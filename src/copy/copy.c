@@ -21,7 +21,7 @@ static int (*const engine[NR_ROUTES])(struct pm *, uint64_t, struct payload *, s
 	[ROUTE_PIPE] = copy_pipe,
 };
 
-static _Atomic uint64_t moved[NR_ROUTES], zeroed;
+static _Atomic uint64_t moved[NR_ROUTES], zeroed, within;
 
 /* Bytes in memory go non-temporally; bytes in a pipe are read into place. */
 static enum route copy_route(const struct payload *p, size_t len)
@@ -52,6 +52,14 @@ void copy_zero(struct pm *pm, uint64_t off, size_t len)
 	atomic_fetch_add_explicit(&zeroed, len, memory_order_relaxed);
 }
 
+void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len)
+{
+	if (!len)
+		return;
+	pm_copy(pm, to, pm_at(pm, from, len), len);
+	atomic_fetch_add_explicit(&within, len, memory_order_relaxed);
+}
+
 void copy_get_stats(struct copy_stats *out)
 {
 	out->nocache_bytes = atomic_load_explicit(&moved[ROUTE_NOCACHE],
@@ -59,4 +67,5 @@ void copy_get_stats(struct copy_stats *out)
 	out->pipe_bytes = atomic_load_explicit(&moved[ROUTE_PIPE],
 					       memory_order_relaxed);
 	out->zero_bytes = atomic_load_explicit(&zeroed, memory_order_relaxed);
+	out->within_bytes = atomic_load_explicit(&within, memory_order_relaxed);
 }

@@ -42,9 +42,11 @@ int copy_in(struct pm *pm, uint64_t off, struct payload *p, size_t len);
 
 /* Zero len bytes at off. Leaves: flushed. */
 void copy_zero(struct pm *pm, uint64_t off, size_t len);
+/* Copy len bytes of the pool to another place in it. Leaves: flushed. */
+void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len);
 
 /* Counters by route (relaxed). */
-struct copy_stats { uint64_t nocache_bytes, pipe_bytes, zero_bytes; };
+struct copy_stats { uint64_t nocache_bytes, pipe_bytes, zero_bytes, within_bytes; };
 void copy_get_stats(struct copy_stats *out);
 
 #endif

@@ -28,8 +28,10 @@ uint32_t file_open_flags(const struct session *s, uint32_t fl)
 		      (dax == DAX_INODE && (fl & PMEMFS_FL_DAX));
 
 	/* nothing is lost by not flushing at close: write() was durable, and
-	 * the kernel writes a mapping's pages when it is unmapped */
-	if (direct && s->direct)
+	 * the kernel writes a mapping's pages when it is unmapped. A cached
+	 * write is cut as the kernel likes, so data=atomic does without shared
+	 * mappings where direct files have none. */
+	if (direct && (s->direct || s->opt->fs.data == FS_DATA_ATOMIC))
 		return FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES |
 		       FOPEN_NOFLUSH;
 	return FOPEN_KEEP_CACHE | FOPEN_NOFLUSH;

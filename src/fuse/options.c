@@ -114,11 +114,15 @@ static int take_granularity(struct options *o, const struct word *w,
 static int take_data(struct options *o, const struct word *w,
 		     const char *value)
 {
-	static const struct choice modes[] = { { "ordered", 0 }, { NULL, 0 } };
-	int mode = 0;
+	static const struct choice modes[] = {
+		{ "ordered", FS_DATA_ORDERED }, { "atomic", FS_DATA_ATOMIC },
+		{ NULL, 0 },
+	};
+	int mode = FS_DATA_ORDERED;
+	int err = choose(modes, w->name, value, &mode);
 
-	(void)o;
-	return choose(modes, w->name, value, &mode);
+	o->fs.data = (enum fs_data)mode;
+	return err;
 }
 
 static int take_threads(struct options *o, const struct word *w,
@@ -368,6 +372,11 @@ static int check(const struct options *o)
 		log_err("-o norecovery needs -o ro: the log is the truth");
 		return -EINVAL;
 	}
+	if (o->fs.data == FS_DATA_ATOMIC && o->dax != DAX_ALWAYS) {
+		log_err("-o data=atomic needs -o dax=always: a cached write is"
+			" cut into requests as the kernel likes");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -411,7 +420,9 @@ void options_help(void)
 	      "  require-pmem          refuse a pool that does not survive power loss\n"
 	      "  granularity=SIZE      byte, line or page: what a flush is (not detected)\n"
 	      "  dax=MODE              always (default), never or inode\n"
-	      "  data=ordered          what an interrupted overwrite may leave\n"
+	      "  data=MODE             what a write cut by a crash may leave: old and new\n"
+	      "                        bytes mixed, ordered (default); or all or nothing\n"
+	      "                        of a write of up to 1 MiB - 4 KiB, atomic\n"
 	      "  relatime, noatime, strictatime\n"
 	      "  threads=N             threads that serve requests\n"
 	      "  read=ROUTE            auto (default), map or copy\n"

@@ -136,8 +136,10 @@ static int answer_init(struct session *s, const struct fuse_in_header *h,
 	log_debug("kernel 7.%u offers %x %x, taken %x %x", in.minor, in.flags,
 		  in.flags2, out.flags, out.flags2);
 	if (s->opt->dax != DAX_NEVER && !s->direct)
-		log_info("this kernel cannot map direct files (Linux 6.6 can):"
-			 " files are cached, and written through");
+		log_info("this kernel cannot map direct files (Linux 6.6 can): %s",
+			 s->opt->fs.data == FS_DATA_ATOMIC ?
+			 "with data=atomic there are no shared mappings" :
+			 "files are cached, and written through");
 	return send_init(s->fd, h->unique, &out, sizeof(out));
 }
 

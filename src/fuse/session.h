@@ -18,11 +18,12 @@
 #include <stdint.h>
 
 #include "fuse/options.h"
+#include "op/op.h"
 
 #define SESSION_GONE_SIGNAL	SIGUSR2
 
 /* One WRITE at most; with the buffers' slack it bounds every request. */
-#define MAX_WRITE		(1u << 20)
+#define MAX_WRITE		OP_WRITE_MAX
 #define MAX_PAGES		(MAX_WRITE / 4096)
 
 struct session;

@@ -380,33 +380,66 @@ static uint64_t bounded(struct txn *t, uint64_t n)
 	return n;
 }
 
+/* The part of [from, to) that the last extent in there covers, and that extent.
+ * -ENOENT: the range is a hole. */
+static int last_of(struct txn *t, struct inode *ip, uint64_t from, uint64_t to,
+		   struct extent *e, struct extent *part)
+{
+	int err = find(t, ip, to - 1, true, e);
+
+	if (!err && e->blk + e->len <= from)
+		err = -ENOENT;
+	if (err)
+		return err;
+	*part = *e;
+	part->blk = max64(from, e->blk);
+	part->len = min64(to, e->blk + e->len) - part->blk;
+	part->pool += part->blk - e->blk;
+	return 0;
+}
+
 int extent_remove(struct txn *t, struct inode *ip, uint64_t from, uint64_t to)
 {
-	uint64_t cut_from, cut_to, n;
-	struct extent e;
+	struct extent e, part;
+	uint64_t n, cut;
 	int err;
 
 	txn_allow_reserve(t);
 	while (from < to) {
-		err = find(t, ip, to - 1, true, &e);
-		if (err == -ENOENT || (!err && e.blk + e.len <= from))
-			return 0;
+		err = last_of(t, ip, from, to, &e, &part);
 		if (err)
-			return err;
-		cut_to = min64(to, e.blk + e.len);
-		cut_from = max64(from, e.blk);
-		n = bounded(t, cut_to - cut_from);	/* E3 */
+			return err == -ENOENT ? 0 : err;
+		n = bounded(t, part.len);		/* E3 */
 		if (!n)
 			return 1;
-		cut_from = cut_to - n;
-		err = carve(t, ip, &e, cut_from, cut_to);
+		cut = part.len - n;
+		err = carve(t, ip, &e, part.blk + cut, part.blk + part.len);
 		if (!err)
-			err = txn_free(t, TXN_DATA, (struct run){ e.pool + (cut_from - e.blk), n });
+			err = txn_free(t, TXN_DATA, (struct run){ part.pool + cut, n });
 		if (!err)
 			err = add_blocks(t, ip, -(int64_t)n);
 		if (err)
 			return err;
-		to = cut_from;
+		to = part.blk + cut;
+	}
+	return 0;
+}
+
+int extent_unmap(struct txn *t, struct inode *ip, uint64_t from, uint64_t to)
+{
+	struct extent e, part;
+	int err;
+
+	while (from < to) {
+		err = last_of(t, ip, from, to, &e, &part);
+		if (err)
+			return err == -ENOENT ? 0 : err;
+		err = carve(t, ip, &e, part.blk, part.blk + part.len);
+		if (!err)
+			err = add_blocks(t, ip, -(int64_t)part.len);
+		if (err)
+			return err;
+		to = part.blk;
 	}
 	return 0;
 }

@@ -32,8 +32,8 @@ int extent_at(struct txn *t, const struct inode *ip, uint64_t blk,
 int extent_before(struct txn *t, const struct inode *ip, uint64_t blk,
 		  struct extent *e);
 
-/* Map a hole to a run of the same transaction; neighbours are merged.
- * Adds to inode.blocks. -ENOSPC (a tree node). */
+/* Map a hole to a run of the same transaction, or to one that it unmapped;
+ * neighbours are merged. Adds to inode.blocks. -ENOSPC (a tree node). */
 int extent_insert(struct txn *t, struct inode *ip, uint64_t blk,
 		  struct run r, bool unwritten);
 /* Unwritten blocks become written ones. -ENOSPC. */
@@ -46,5 +46,11 @@ int extent_unwritten(struct txn *t, struct inode *ip, uint64_t blk, uint64_t len
  * May need a node when it cuts the middle out of an extent (reserve).
  */
 int extent_remove(struct txn *t, struct inode *ip, uint64_t from, uint64_t to);
+/*
+ * Unmap all of [from, to) and leave its blocks to the caller, who frees them
+ * or maps them again in the same record; so the range is short. Takes from
+ * inode.blocks. -ENOSPC (a tree node, or more than a record holds).
+ */
+int extent_unmap(struct txn *t, struct inode *ip, uint64_t from, uint64_t to);
 
 #endif

@@ -15,6 +15,8 @@
 #include "pm/pm.h"
 
 enum fs_errors { FS_ERRORS_REMOUNT_RO, FS_ERRORS_CONTINUE };
+/* What a crash may leave of a write: some of an overwrite, or all or nothing (L17). */
+enum fs_data { FS_DATA_ORDERED, FS_DATA_ATOMIC };
 enum fs_atime { FS_RELATIME, FS_NOATIME, FS_STRICTATIME };
 
 /* A damaged log is refused; or replayed up to the damage; or not at all. */
@@ -32,6 +34,7 @@ struct fs_options {
 	enum fs_log log;	/* fsck: what to do with a damaged log */
 	enum fs_errors errors;
 	enum fs_atime atime;
+	enum fs_data data;
 	int granularity;	/* forced enum pm_granularity, or -1 */
 	const struct pm_backend *backend;	/* NULL: libpmem2 */
 	void *backend_arg;

@@ -58,6 +58,7 @@ struct txn {
 	int err;
 	bool data_first;
 	bool may_reserve;		/* freeing work: may dip into the reserve */
+	bool uncut;			/* too large is -ENOSPC, not a bug */
 	uint64_t mark;			/* pm_fault_mark at the start */
 	unsigned nr_shadows, nr_zeros, nr_raws, nr_allocs, nr_frees, nr_bits, nr_ends;
 	uint64_t freed_blocks;
@@ -168,6 +169,7 @@ struct txn *txn_begin(struct fs *fs, enum pmemfs_op op)
 	t->err = 0;
 	t->data_first = false;
 	t->may_reserve = op_may_reserve(op);
+	t->uncut = false;
 	t->mark = pm_fault_mark(fs->pm);
 	t->nr_shadows = t->nr_zeros = t->nr_raws = t->nr_allocs = 0;
 	t->nr_frees = t->nr_bits = t->nr_ends = 0;
@@ -209,10 +211,19 @@ void txn_fail(struct txn *t, int err)
 		t->err = err;
 }
 
+/* A record cannot hold it all. */
+static void txn_full(struct txn *t, const char *what)
+{
+	if (!t->uncut && !t->err)
+		log_err("bug: an operation (%d) %s", t->op, what);
+	txn_fail(t, t->uncut ? -ENOSPC : -EIO);
+}
+
 int txn_error(const struct txn *t) { return t->err; }
 struct fs *txn_fs(const struct txn *t) { return t->fs; }
 void txn_data_first(struct txn *t) { t->data_first = true; }
 void txn_allow_reserve(struct txn *t) { t->may_reserve = true; }
+void txn_uncut(struct txn *t) { t->uncut = true; }
 
 void txn_at_end(struct txn *t, void (*fn)(struct fs *, void *, bool), void *arg)
 {
@@ -239,22 +250,36 @@ static struct shadow *shadow_find(struct txn *t, uint64_t off)
 	return NULL;
 }
 
-static struct shadow *shadow_add(struct txn *t, uint64_t off, size_t len, bool fresh)
+/* The place of one that was dropped, or a new one: a record may free more
+ * nodes than it can change. */
+static struct shadow *shadow_place(struct txn *t, size_t len)
 {
 	struct shadow *s;
+	unsigned i;
 
-	if (t->nr_shadows == TXN_MAX_SHADOWS || t->arena_used + len > ARENA) {
-		log_err("bug: an operation (%d) touches too many objects", t->op);
-		txn_fail(t, -EIO);
+	for (i = 0; i < t->nr_shadows; i++)
+		if (t->shadow[i].dropped && t->shadow[i].len == len)
+			return &t->shadow[i];
+	if (t->nr_shadows == TXN_MAX_SHADOWS || t->arena_used + len > ARENA)
 		return NULL;
-	}
 	s = &t->shadow[t->nr_shadows++];
-	s->off = off;
 	s->len = (uint32_t)len;
-	s->fresh = fresh;
-	s->dropped = false;
 	s->buf = t->arena + t->arena_used;
 	t->arena_used += align_up(len, PMEMFS_LINE);
+	return s;
+}
+
+static struct shadow *shadow_add(struct txn *t, uint64_t off, size_t len, bool fresh)
+{
+	struct shadow *s = shadow_place(t, len);
+
+	if (!s) {
+		txn_full(t, "touches too many objects");
+		return NULL;
+	}
+	s->off = off;
+	s->fresh = fresh;
+	s->dropped = false;
 	return s;
 }
 
@@ -425,7 +450,11 @@ int txn_free(struct txn *t, enum txn_kind kind, struct run r)
 		return t->err;
 	if (free_own(t, r))
 		return 0;
-	err = t->nr_frees < TXN_MAX_RUNS ? alloc_check_used(t->fs, r) : -EIO;
+	if (t->nr_frees == TXN_MAX_RUNS) {
+		txn_full(t, "frees too many runs");
+		return t->err;
+	}
+	err = alloc_check_used(t->fs, r);
 	if (!err && freed_already(t, r))
 		err = damaged(t->fs, blk_off(r.blk), "a block belongs to two places of one inode");
 	if (err) {
@@ -447,8 +476,7 @@ static void emit(struct txn *t, uint64_t off, uint32_t len, enum pmemfs_form_kin
 	struct pmemfs_form *f = (struct pmemfs_form *)(t->rec + t->rec_len);
 
 	if (t->rec_len + sizeof(*f) + pad > TXN_MAX_RECORD - PMEMFS_LINE) {
-		log_err("bug: a record (operation %d) is too large", t->op);
-		txn_fail(t, -EIO);
+		txn_full(t, "has too large a record");
 		return;
 	}
 	f->off = put64(off);

@@ -20,10 +20,19 @@
 #include "meta/alloc.h"
 #include "meta/fs.h"
 
-/* The static largest record (L8): at most half of the smallest lane. */
+/*
+ * The static largest record (L8): at most half of the smallest lane. What is
+ * largest is a write under data=atomic, which cannot be cut into several: it
+ * asks for the runs and the shadows, and op/write_atomic.c asserts that they
+ * fit into a record.
+ */
 #define TXN_MAX_RECORD	(120u << 10)
 #define TXN_MAX_SHADOWS	56u
-#define TXN_MAX_RUNS	192u	/* blocks freed and allocated by one record */
+#define TXN_MAX_RUNS	640u	/* that one record allocates; that it frees */
+/* What a shadow of len bytes can cost in it: forms are a header apart at
+ * least, so the worst is every byte and one header; and the zero run of one
+ * that is new. */
+#define TXN_COST(len)	((len) + 2 * sizeof(struct pmemfs_form))
 /* Runs that one record may free before the caller cuts the work (L9). */
 #define TXN_FREE_RUNS	64u
 /* Blocks one record may free: bounds what it touches (4 groups' bitmaps). */
@@ -54,6 +63,9 @@ void txn_bytes(struct txn *t, uint64_t off, const void *src, size_t len);
 bool txn_has_shadow(struct txn *t, uint64_t off);
 /* This is freeing work: it may dip into the reserve (L9). */
 void txn_allow_reserve(struct txn *t);
+/* This work cannot be cut: what does not fit into one record is -ENOSPC, and
+ * not a bug of the caller. */
+void txn_uncut(struct txn *t);
 /* Forget the shadow of an object that the same record frees. */
 void txn_drop(struct txn *t, uint64_t off);
 

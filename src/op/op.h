@@ -156,9 +156,14 @@ int op_pread(const struct op_ctx *c, uint64_t nodeid, void *buf, size_t len,
 #define OP_WRITE_KILL_PRIV	0x1u	/* clear suid/sgid first */
 #define OP_WRITE_APPEND		0x2u	/* at the end of the file, whatever pos */
 #define OP_WRITE_CACHE		0x4u	/* page cache writeback: times are the kernel's */
+#define OP_WRITE_MAX		(1u << 20) /* what one record can always take (L17) */
 /*
  * Writes p (its length says how much). *done < length only when space ran
  * out in the middle. -EFBIG, -ENOSPC, -EPERM (immutable), -EINVAL (not a file).
+ *
+ * data=atomic: all or nothing, after a crash as well. *done < length only
+ * where the largest size of a file cuts it; -ENOSPC also for an overwrite; more
+ * than OP_WRITE_MAX is -EINVAL.
  */
 int op_write(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
 	     struct payload *p, uint32_t flags, size_t *done);

@@ -25,7 +25,8 @@
  *            first byte is stored.
  *
  * data=ordered: bytes of an overwrite that fails, or that is cut by a crash,
- * may be old, new or both.
+ * may be old, new or both. data=atomic takes another way after the limits and
+ * the privileges: write_atomic.c.
  *
  * The inode is held exclusively while bytes are copied. That is stricter than
  * L18 asks: writers of one file take turns, writers of two files do not meet.
@@ -33,7 +34,7 @@
 #include <errno.h>
 
 #include "copy/copy.h"
-#include "op/op_i.h"
+#include "op/write_i.h"
 
 #define WRITE_STRETCHES	64u		/* well below TXN_MAX_RUNS */
 #define LARGE		(2ull << 20)	/* worth a huge page */
@@ -44,15 +45,9 @@ struct stretch {
 	bool fresh;		/* whatever else is in them becomes zero (W2) */
 };
 
-struct writing {
-	struct inode *ip;
-	struct payload *p;
-	struct txn *t;
-	uint64_t pos;		/* of the next byte */
-	uint64_t end;		/* of the request */
-	uint32_t flags;
-	unsigned nr;		/* of this record's plan */
-	struct stretch plan[WRITE_STRETCHES];
+struct plan {
+	unsigned nr;		/* of this record's stretches */
+	struct stretch at[WRITE_STRETCHES];
 };
 
 /* ---- plan --------------------------------------------------------------------- */
@@ -62,7 +57,7 @@ struct writing {
  * pool as in the file. A large file likes huge pages, and one that grows in
  * small pieces room to go on as long as it is already (ALLOC_ROOM).
  */
-static uint64_t goal_of(struct writing *w, uint64_t blk, unsigned *flags)
+uint64_t write_goal(struct writing *w, uint64_t blk, unsigned *flags)
 {
 	uint64_t size = max64(w->end, get64(inode_view(w->t, w->ip)->size));
 	uint64_t blks = min64(bytes_blks(get64(inode_view(w->t, w->ip)->size)), ROOM_MAX);
@@ -81,7 +76,7 @@ static int plan_hole(struct writing *w, struct extent *e)
 {
 	struct run r;
 	unsigned flags;
-	uint64_t goal = goal_of(w, e->blk, &flags);
+	uint64_t goal = write_goal(w, e->blk, &flags);
 	int err = txn_alloc(w->t, TXN_DATA, flags, goal, e->len, 1, &r);
 
 	if (err)
@@ -94,7 +89,7 @@ static int plan_hole(struct writing *w, struct extent *e)
 	return err;
 }
 
-static int plan_stretch(struct writing *w, struct extent *e)
+static int plan_stretch(struct writing *w, struct plan *pl, struct extent *e)
 {
 	bool fresh = !extent_has_data(e);
 	int err = 0;
@@ -107,29 +102,29 @@ static int plan_stretch(struct writing *w, struct extent *e)
 			txn_fail(w->t, err);
 	}
 	if (!err)
-		w->plan[w->nr++] = (struct stretch){ e->pool, e->len, fresh };
+		pl->at[pl->nr++] = (struct stretch){ e->pool, e->len, fresh };
 	return err;
 }
 
 /* Up to limit stretches; as many as there is space for, if any. */
-static int plan(struct writing *w, unsigned limit)
+static int plan(struct writing *w, struct plan *pl, unsigned limit)
 {
 	uint64_t blk = off_blk(w->pos), stop = bytes_blks(w->end);
 	struct extent e;
 	int err = 0;
 
-	w->nr = 0;
-	while (blk < stop && w->nr < limit) {
+	pl->nr = 0;
+	while (blk < stop && pl->nr < limit) {
 		err = extent_at(w->t, w->ip, blk, &e);
 		if (err)
 			return err;
 		e.len = min64(e.len, stop - blk);
-		err = plan_stretch(w, &e);
+		err = plan_stretch(w, pl, &e);
 		if (err)
 			break;
 		blk += e.len;
 	}
-	return err == -ENOSPC && w->nr && !txn_error(w->t) ? 0 : err;
+	return err == -ENOSPC && pl->nr && !txn_error(w->t) ? 0 : err;
 }
 
 /* ---- copy --------------------------------------------------------------------- */
@@ -153,11 +148,25 @@ static int put_bytes(struct writing *w, const struct stretch *s)
 	return 0;
 }
 
+bool write_note(struct writing *w, struct pmemfs_inode *mi)
+{
+	bool grew = w->pos > get64(mi->size);
+	struct timespec now;
+
+	if (grew)
+		mi->size = put64(w->pos);
+	if (w->flags & OP_WRITE_CACHE)
+		return grew;			/* the kernel keeps the times */
+	fs_now(w->ip->fs, &now);
+	inode_set_mtime(mi, &now);
+	inode_set_ctime(mi, &now);
+	return grew;
+}
+
 /* All of the plan; then what the record says besides extents. */
-static int carry_out(struct writing *w)
+static int carry_out(struct writing *w, const struct plan *pl)
 {
 	struct pmemfs_inode *mi = inode_edit(w->t, w->ip);
-	struct timespec now;
 	bool fresh = false;
 	unsigned i;
 	int err;
@@ -165,30 +174,21 @@ static int carry_out(struct writing *w)
 	if (!mi)
 		return txn_error(w->t);
 	err = op_zero_tail(w->t, w->ip, get64(mi->size), w->pos);
-	for (i = 0; i < w->nr && !err; i++) {
-		err = put_bytes(w, &w->plan[i]);
-		fresh |= w->plan[i].fresh;
+	for (i = 0; i < pl->nr && !err; i++) {
+		err = put_bytes(w, &pl->at[i]);
+		fresh |= pl->at[i].fresh;
 	}
 	if (err)
 		return err;
-	if (w->pos > get64(mi->size)) {
-		mi->size = put64(w->pos);
-		fresh = true;
-	}
-	if (fresh)
+	if (write_note(w, mi) || fresh)
 		txn_data_first(w->t);			/* W1 */
-	if (w->flags & OP_WRITE_CACHE)
-		return 0;			/* the kernel keeps the times */
-	fs_now(w->ip->fs, &now);
-	inode_set_mtime(mi, &now);
-	inode_set_ctime(mi, &now);
 	return 0;
 }
 
 /* ---- one record ----------------------------------------------------------------- */
 
 /* A transaction with a plan; only as much of it as nodes can be had for. */
-static int begin_record(struct writing *w)
+static int begin_record(struct writing *w, struct plan *pl)
 {
 	unsigned limit = WRITE_STRETCHES;
 	int err;
@@ -197,11 +197,11 @@ static int begin_record(struct writing *w)
 		w->t = txn_begin(w->ip->fs, PMEMFS_OP_WRITE);
 		if (!w->t)
 			return -ENOMEM;
-		err = plan(w, limit);
+		err = plan(w, pl, limit);
 		if (!err)
 			return 0;
 		txn_abort(w->t);
-		limit = w->nr;
+		limit = pl->nr;
 	} while (err == -ENOSPC && limit);
 	return err;
 }
@@ -209,11 +209,12 @@ static int begin_record(struct writing *w)
 static int write_record(struct writing *w, uint64_t mark)
 {
 	uint64_t start = w->pos;
-	int err = begin_record(w);
+	struct plan pl;
+	int err = begin_record(w, &pl);
 
 	if (err)
 		return err;
-	err = carry_out(w);
+	err = carry_out(w, &pl);
 	if (err)
 		txn_fail(w->t, err);
 	err = op_commit(w->t, mark);
@@ -280,7 +281,8 @@ static int write_locked(struct writing *w, uint64_t mark, size_t *done)
 		err = kill_priv(w, mark);
 	start = w->pos;
 	while (!err && w->pos < w->end)
-		err = write_record(w, mark);
+		err = w->ip->fs->opt.data == FS_DATA_ATOMIC ?
+			write_atomic(w, mark) : write_record(w, mark);
 	*done = w->pos - start;
 	return err == -ENOSPC && *done ? 0 : err;
 }

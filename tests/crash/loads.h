@@ -52,6 +52,7 @@ bool get_two(uint64_t i, struct crash_load *l);
 bool get_three(uint64_t i, struct crash_load *l);
 bool get_atime(uint64_t i, struct crash_load *l);
 bool get_shape(uint64_t i, struct crash_load *l);	/* shapes.c */
+bool get_atomic(uint64_t i, struct crash_load *l);
 bool get_log(uint64_t i, struct crash_load *l);		/* space.c */
 bool get_full(uint64_t i, struct crash_load *l);
 bool get_grow(uint64_t i, struct crash_load *l);

@@ -2,7 +2,8 @@
 /*
  * main.c - the crash tests: every workload, on all processors
  *
- *	crash [--full | --brief] [--jobs N] [--cost] [NAME...]	families, or single loads
+ *	crash [--full | --brief] [--jobs N] [--cost] [--first] [NAME...]
+ *						families, or single loads
  *	crash NAME:EVENT:ENGINE:SEED[/...]	one image again, with details
  *	crash --mutants				does every missing fence show?
  *	crash --search FUNCTION[:KIND[:NR]]	which loads show this one?
@@ -38,6 +39,7 @@ static const struct crash_limits some = {
 };
 static const struct crash_limits few = {
 	.exhaustive = 4, .per_point = 12, .seeds = 2, .lines = 12, .per_recovery = 4,
+	.cut_every = 32,
 };
 static const struct crash_limits all = {
 	.exhaustive = 14, .seeds = 16, .per_recovery = 40,
@@ -54,13 +56,14 @@ static const struct family {
 	bool forks;			/* a process for each load */
 } families[] = {
 	{ "make", "mkfs and superblocks", get_raw, &some, 1, 0, 1, -1, false },
-	{ "mount", "recovery of busy pools", get_mount, &some, 1, 0, 3, -1, true },
+	{ "mount", "recovery of busy pools", get_mount, &few, 1, 0, 3, -1, true },
 	{ "one", "every operation", get_one, &deep, 1, 0, 8, -1, false },
 	{ "page", "the same, 4 KiB pages and msync", get_one, &few, 1, 0, 16, PM_GRAN_PAGE, false },
 	{ "byte", "the same, nothing but fences (eADR)", get_one, &few, 1, 0, 16, PM_GRAN_BYTE,
 	  false },
 	{ "atime", "access times", get_atime, &some, 1, 0, 2, -1, false },
 	{ "shape", "inodes of every shape", get_shape, &some, 1, 0, 23, -1, false },
+	{ "atomic", "writes to them with data=atomic", get_atomic, &some, 1, 0, 11, -1, false },
 	{ "log", "the lane's edges", get_log, &some, 1, 0, 16, -1, false },
 	{ "full", "a pool that is full", get_full, &few, 1, 0, 67, -1, false },
 	{ "grow", "a full inode table", get_grow, &some, 1, 0, 19, -1, false },
@@ -78,7 +81,7 @@ struct shared {
 
 struct run {
 	struct shared *sh;
-	bool full, brief, cost;
+	bool full, brief, cost, first;
 	unsigned jobs;
 	char **name;			/* wanted; none: all */
 	unsigned nr_names;
@@ -186,7 +189,8 @@ static void work_family(struct run *r, unsigned nr)
 		uint64_t at = r->sh->next[nr]++ * CHUNK;
 
 		for (uint64_t i = at; more && i < at + CHUNK; i++) {
-			more = i < end && get_load(f, i * step, &l);
+			more = i < end && !(r->first && st->violations) &&
+			       get_load(f, i * step, &l);
 			if (more && f->forks)
 				forked(f, lim, st, &l);
 			else if (more)
@@ -393,6 +397,8 @@ int main(int argc, char **argv)
 			r.brief = true;
 		else if (!strcmp(argv[i], "--cost"))
 			r.cost = true;
+		else if (!strcmp(argv[i], "--first"))
+			r.first = true;
 		else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
 			r.jobs = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (!strcmp(argv[i], "--mutants"))

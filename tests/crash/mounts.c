@@ -57,6 +57,7 @@ static void make_half(struct crash *c)
 	do_create(c, "h");
 	for (unsigned i = 0; i < 400; i++)
 		do_write(c, "h", i * 2 * BLK, BLK, 65);
+	fs_checkpoint(crash_ctx(c)->fs);
 	crash_stop_at_fence(c, 3);
 	do_truncate(c, "h", 1000);
 }
@@ -135,14 +136,14 @@ bool get_mount(uint64_t i, struct crash_load *l)
 		i -= ARRAY_SIZE(busy);
 		*l = (struct crash_load){
 			.setup = &busy[ARRAY_SIZE(busy) - 1], .actors = 1, .run = run_half,
-			.op = { (unsigned)i },
+			.op = { (unsigned)i }, .flags = LOAD_ANY_BLOCKS,
 		};
 		snprintf(l->name, sizeof(l->name), "mount/half+%llu", (unsigned long long)i);
 		return true;
 	}
 	*l = (struct crash_load){
 		.setup = &busy[i], .actors = 1, .run = run_mount,
-		.flags = LOAD_MOUNT | LOAD_DEPTH2 | LOAD_KILL | LOAD_AGAIN,
+		.flags = LOAD_MOUNT | LOAD_DEPTH2 | LOAD_KILL | LOAD_AGAIN | LOAD_ANY_BLOCKS,
 	};
 	snprintf(l->name, sizeof(l->name), "mount/%s", busy[i].name);
 	return true;

@@ -28,6 +28,7 @@ static const struct known {
 	{ "checkpoint.c:advance_slots:fence:1", "one/create" },
 	{ "checkpoint.c:checkpoint_locked:fence:1", "one/create" },
 	{ "checkpoint.c:slot_write:copy:1", "one/create" },
+	{ "copy.c:copy_within:copy:1", "atomic/block+over_1" },
 	{ "copy.c:copy_zero:copy_zero:1", "one/write_sparse" },
 	{ "copy_cpu.c:copy_cpu:copy:1", "one/write_append_blocks" },
 	{ "copy_pipe.c:copy_pipe:flush:1", "one/pipe_append" },

@@ -279,6 +279,7 @@ static void do_tmpfile(struct crash *c, const struct cop *op, unsigned nr)
 	p = payload_mem(buf, sizeof(buf));
 	crash_begin(c, NULL);
 	op_write(ctx, e.nodeid, 0, &p, 0, &done);
+	crash_model_write(c, e.nodeid, 0, buf, done);
 	crash_end(c);
 	if (op->kind == COP_TMPFILE_LINK)
 		link_node(c, e.nodeid, op->a);
@@ -305,6 +306,9 @@ static void write_node(struct crash *c, const struct cop *op, uint64_t node, uns
 	struct tree_blur blur = {
 		.node = node, .from = op->x, .to = op->x + op->y, .cut = true, .priv = true,
 	};
+	/* set-id bits go before, in a record of their own; else it is one record */
+	bool atomic = crash_ctx(c)->fs->opt.data == FS_DATA_ATOMIC &&
+		      !(op->flags & OP_WRITE_KILL_PRIV);
 	uint8_t *buf = malloc(op->y);
 	struct payload p;
 	size_t done;
@@ -317,8 +321,9 @@ static void write_node(struct crash *c, const struct cop *op, uint64_t node, uns
 		fd = pipe_with(buf, op->y);
 		p = payload_pipe(fd, op->y);
 	}
-	crash_begin(c, &blur);
+	crash_begin(c, atomic ? NULL : &blur);
 	op_write(crash_ctx(c), node, op->x, &p, op->flags & OP_WRITE_KILL_PRIV, &done);
+	crash_model_write(c, node, op->x, buf, done);
 	crash_end(c);
 	if (fd >= 0)
 		close(fd);
@@ -330,7 +335,8 @@ static void set_attr(struct crash *c, uint64_t node, const struct op_setattr *in
 	struct op_attr out;
 
 	crash_begin(c, NULL);
-	op_setattr(crash_ctx(c), node, in, &out);
+	if (!op_setattr(crash_ctx(c), node, in, &out) && in->valid & OP_SET_SIZE)
+		crash_model_size(c, node, in->size);
 	crash_end(c);
 }
 
@@ -363,8 +369,10 @@ static void open_unlink(struct crash *c, const struct cop *op, uint64_t node, un
 static void open_trunc(struct crash *c, uint64_t node)
 {
 	crash_begin(c, NULL);
-	if (!op_open(crash_ctx(c), node, O_WRONLY | O_TRUNC))
+	if (!op_open(crash_ctx(c), node, O_WRONLY | O_TRUNC)) {
 		op_release(crash_ctx(c)->fs, node);
+		crash_model_size(c, node, 0);
+	}
 	crash_end(c);
 }
 
@@ -387,7 +395,12 @@ static void fallocate_node(struct crash *c, const struct cop *op, uint64_t node)
 	};
 
 	crash_begin(c, &blur);
-	op_fallocate(crash_ctx(c), node, op->x, op->y, op->flags);
+	if (!op_fallocate(crash_ctx(c), node, op->x, op->y, op->flags)) {
+		if (op->flags & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
+			crash_model_zero(c, node, op->x, op->x + op->y);
+		if (!(op->flags & KEEP) && op->x + op->y > crash_model_len(c, node))
+			crash_model_size(c, node, op->x + op->y);
+	}
 	crash_end(c);
 }
 

@@ -195,3 +195,19 @@ bool get_shape(uint64_t i, struct crash_load *l)
 	snprintf(l->name, sizeof(l->name), "shape/%s+%s", shapes[s].setup.name, doings[d].name);
 	return true;
 }
+
+/* With data=atomic: the writes, which come first in the table. */
+bool get_atomic(uint64_t i, struct crash_load *l)
+{
+	unsigned writes = 0, s, d;
+
+	while (doings[writes].kind == COP_WRITE || doings[writes].kind == COP_PIPE)
+		writes++;
+	s = (unsigned)(i / writes);
+	d = (unsigned)(i % writes);
+	if (!get_shape((uint64_t)s * ARRAY_SIZE(doings) + d, l))
+		return false;
+	l->flags |= LOAD_ATOMIC | LOAD_KILL;
+	snprintf(l->name, sizeof(l->name), "atomic/%s+%s", shapes[s].setup.name, doings[d].name);
+	return true;
+}

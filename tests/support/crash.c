@@ -113,6 +113,8 @@ struct crash *crash_new(int granularity, const struct crash_limits *lim,
 void crash_free(struct crash *c)
 {
 	crash_forget_states(c);
+	crash_model_free(&c->model);
+	crash_model_free(&c->model_before);
 	free(c->actor[0].state);
 	free(c->actor[1].state);
 	rec_walk_free(c->walk);
@@ -148,11 +150,13 @@ const char *crash_first(const struct crash *c)
 
 /* ---- the pool before ----------------------------------------------------------- */
 
-static void options(struct crash *c, bool recorded, bool atime)
+static void options(struct crash *c, bool recorded, unsigned flags)
 {
 	c->opt = (struct fs_options){
 		.no_background = true, .granularity = c->granularity,
-		.clock = counting_clock, .atime = atime ? FS_STRICTATIME : FS_NOATIME,
+		.clock = counting_clock,
+		.atime = flags & LOAD_ATIME ? FS_STRICTATIME : FS_NOATIME,
+		.data = flags & LOAD_ATOMIC ? FS_DATA_ATOMIC : FS_DATA_ORDERED,
 		.backend = recorded ? &pm_backend_record : &pm_backend_undo,
 		.backend_arg = recorded ? (void *)c->rec : (void *)&c->live,
 	};
@@ -208,11 +212,12 @@ static void use_setup(struct crash *c, const struct crash_setup *s)
 	undo_back(&c->live);
 	c->setup = s;
 	c->unseen = true;
+	crash_model_free(&c->model);
 	crash_seed_random(3);
 	crash_set_clock(1000000);
 	memset(c->live.base, FOREIGN, CRASH_SIZE);
 	make_pool(c, s, &geo);
-	options(c, false, false);
+	options(c, false, 0);
 	mount_live(c);
 	if (s->make)
 		s->make(c);
@@ -224,6 +229,7 @@ static void use_setup(struct crash *c, const struct crash_setup *s)
 	c->unseen = false;
 	c->live.fail_in = 0;
 	c->live.failing = false;
+	crash_model_copy(&c->model_before, &c->model);
 	foul_free_blocks(c, &geo);
 	if (s->spoil)
 		s->spoil(c->live.base, CRASH_SIZE);
@@ -285,6 +291,8 @@ void crash_observe(struct crash *c, unsigned actor)
 	err = tree_digest(&c->ctx, c->load->actors, &s->d);
 	if (!err && c->load->actors == 1)
 		err = tree_picture(&c->ctx, &s->p);
+	if (!err && c->load->actors == 1)
+		crash_model_check(c, &s->p);
 	c->fs->opt.atime = atime;
 	if (err)
 		crash_complain(c, "the live tree cannot be looked at (%d): %s", err, last_line);
@@ -433,11 +441,12 @@ void crash_live(struct crash *c, const struct crash_load *l)
 	crash_forget_states(c);
 	c->load = l;
 	c->shut = false;
+	crash_model_copy(&c->model, &c->model_before);
 	rec_restart_on(c->rec, c->base);
 	rec_thread(0);
 	crash_seed_random(4);
 	crash_set_clock(2000000);
-	options(c, true, l->flags & LOAD_ATIME);
+	options(c, true, l->flags);
 	if (l->raw)
 		run_raw(c, l);
 	else if (l->actors > 1)

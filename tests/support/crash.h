@@ -11,7 +11,8 @@
  *   C2  verify finds nothing to repair, before orphans are drained and after;
  *   C3  the tree looks as it did after the last call that had returned, or
  *       after the one that was in flight; with the bytes of an overwrite in
- *       flight old or new, each for itself (data=ordered), and nothing else;
+ *       flight old or new, each for itself (data=ordered; data=atomic allows
+ *       no such thing), and nothing else;
  *   C4  recovering again, and recovering from a recovery cut at its own
  *       fences (depth 2), gives the same tree;
  *   C5  after the clean unmount at the end nothing stored is left unflushed.
@@ -74,7 +75,9 @@ struct crash_setup {
 #define LOAD_MOUNT	0x04u		/* cut the first mount, too */
 #define LOAD_ATIME	0x08u		/* mounted with strictatime */
 #define LOAD_AGAIN	0x10u		/* recover twice, every time */
+#define LOAD_ATOMIC	0x100u		/* mounted with data=atomic */
 #define LOAD_NO_POOL	0x20u		/* there may be none while the call is in flight */
+#define LOAD_ANY_BLOCKS	0x80u		/* blocks are still being freed, who knows how far */
 #define LOAD_ONE_SUPER	0x40u		/* then one superblock at least is good */
 
 struct crash_load {
@@ -140,6 +143,13 @@ void crash_begin(struct crash *c, const struct tree_blur *blur);
 void crash_end(struct crash *c);
 /* Neither recorded nor looked at: what a load does to get somewhere. */
 void crash_unseen(struct crash *c, bool on);
+/* What became of a file's bytes, for the model that the live tree is held
+ * against: after each call that did it. */
+void crash_model_write(struct crash *c, uint64_t node, uint64_t pos, const void *buf, size_t len);
+void crash_model_size(struct crash *c, uint64_t node, uint64_t size);
+void crash_model_zero(struct crash *c, uint64_t node, uint64_t from, uint64_t to);
+uint64_t crash_model_len(struct crash *c, uint64_t node);
+
 struct pm_rec *crash_rec(struct crash *c);
 /* In a setup: the nth fence from now and all later ones fail, and then the
  * daemon is gone. */

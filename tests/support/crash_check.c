@@ -308,21 +308,25 @@ static const char *judge_blur(struct crash *c, const struct tree_digest *d)
 	return what;
 }
 
-static const char *judge_actor(const struct crash_actor *a, unsigned i,
-			       const struct tree_digest *d)
+static bool matches(const struct crash *c, const struct crash_state *s, unsigned i,
+		    const struct tree_digest *d)
 {
-	const struct crash_state *s = &a->state[a->acked];
+	return s->d.seen[i] == d->seen[i] &&
+	       (s->d.blocks[i] == d->blocks[i] || c->load->flags & LOAD_ANY_BLOCKS);
+}
 
-	if (s[0].d.seen[i] == d->seen[i] && s[0].d.blocks[i] == d->blocks[i])
+static const char *judge_actor(const struct crash *c, unsigned i, const struct tree_digest *d)
+{
+	const struct crash_actor *a = &c->actor[i];
+	const struct crash_state *s = &a->state[a->acked];
+	bool busy = a->begun > a->acked;
+
+	if (matches(c, s, i, d) || (busy && matches(c, s + 1, i, d)))
 		return NULL;
-	if (a->begun > a->acked && s[1].d.seen[i] == d->seen[i] &&
-	    s[1].d.blocks[i] == d->blocks[i])
-		return NULL;
-	if (s[0].d.seen[i] == d->seen[i] ||
-	    (a->begun > a->acked && s[1].d.seen[i] == d->seen[i]))
+	if (s[0].d.seen[i] == d->seen[i] || (busy && s[1].d.seen[i] == d->seen[i]))
 		return "the blocks that files hold differ";
-	return a->begun > a->acked ? "neither the tree before the call nor after it" :
-				     "not the tree that was acknowledged";
+	return busy ? "neither the tree before the call nor after it" :
+		      "not the tree that was acknowledged";
 }
 
 const char *crash_judge(struct crash *c, const struct tree_digest *d)
@@ -333,7 +337,7 @@ const char *crash_judge(struct crash *c, const struct tree_digest *d)
 	if (c->load->raw && d->seen[0] == NO_POOL)
 		return in_flight(c) ? NULL : "no pool is left";
 	for (unsigned i = 0; i < c->load->actors && !what; i++)
-		what = judge_actor(&c->actor[i], i, d);
+		what = judge_actor(c, i, d);
 	if (what && c->load->actors == 1 && a->begun > a->acked &&
 	    a->state[a->acked].blur.node)
 		what = judge_blur(c, d);

@@ -28,6 +28,9 @@ struct crash_cached {			/* what an image turned into */
 	bool deep;			/* C4 was checked as well */
 };
 
+struct model_file;
+struct crash_model { struct model_file *file; size_t nr; };
+
 struct crash {
 	int granularity;
 	struct crash_limits lim;
@@ -44,6 +47,7 @@ struct crash {
 	struct op_ctx ctx;
 	const struct crash_load *load;
 	struct crash_actor actor[TREE_ACTORS];
+	struct crash_model model, model_before;
 	size_t from_event;
 	bool unseen;			/* calls do not count for the moment */
 	bool alone;			/* one actor goes first, to see what it leads to */
@@ -79,6 +83,13 @@ void crash_run_threads(struct crash *c, const struct crash_load *l, unsigned fir
 		       unsigned nr);
 int crash_me(void);			/* the actor that this thread is */
 bool crash_scheduled(void);
+
+/* ---- crash_model.c ---- */
+
+void crash_model_free(struct crash_model *m);
+void crash_model_copy(struct crash_model *to, const struct crash_model *from);
+/* Complains of every file whose bytes are not those of the model. */
+void crash_model_check(struct crash *c, const struct tree_picture *p);
 
 /* ---- crash_check.c ---- */
 

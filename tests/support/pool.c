@@ -77,6 +77,12 @@ void pool_remount(struct pool *p)
 	pool_mount(p);
 }
 
+void pool_set_data(struct pool *p, enum fs_data data)
+{
+	p->opt.data = data;
+	pool_remount(p);
+}
+
 void pool_crash(struct pool *p)
 {
 	fs_crash(p->fs);

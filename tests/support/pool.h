@@ -37,6 +37,7 @@ void pool_make(struct pool *p, uint64_t size);
 void pool_mount(struct pool *p);
 void pool_unmount(struct pool *p);
 void pool_remount(struct pool *p);		/* unmount, mount */
+void pool_set_data(struct pool *p, enum fs_data data);	/* remounts */
 /* The daemon dies (memory survives); the next one recovers. */
 void pool_crash(struct pool *p);
 void pool_verify(struct pool *p);		/* checkpoint, then no problems */

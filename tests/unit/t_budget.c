@@ -130,6 +130,25 @@ START_TEST(bytes)
 }
 END_TEST
 
+/* Never in place inside the file, so never with one. */
+START_TEST(atomic_bytes)
+{
+	start();
+	pool_set_data(&p, FS_DATA_ATOMIC);
+	COSTS(2, write_at(0, BLK));			/* overwrite */
+	COSTS(2, write_at(100, 5000));			/* unaligned */
+	COSTS(2, write_at(0, 4 * BLK));
+	COSTS(2, write_at(4 * BLK, 100));		/* append */
+	COSTS(2, write_at(4 * BLK + 100, 100));		/* within a block */
+	COSTS(2, write_at(8 * BLK, BLK));		/* behind a hole */
+	COSTS(2, write_at(2 * BLK, 6 * BLK));		/* all of it together */
+	COSTS(1, op_fallocate(&p.c, f, 10 * BLK, 2 * BLK, 0));
+	COSTS(2, write_at(10 * BLK, 10));		/* into unwritten blocks */
+	COSTS(2, write_at(10 * BLK, 10));
+	pool_end(&p);
+}
+END_TEST
+
 START_TEST(privileges_cost_one_more)
 {
 	struct op_setattr in = { .valid = OP_SET_MODE, .mode = 04755 };
@@ -163,4 +182,5 @@ START_TEST(in_the_long_run)
 }
 END_TEST
 
-CHECK_MAIN("budget", names, attributes, bytes, privileges_cost_one_more, in_the_long_run)
+CHECK_MAIN("budget", names, attributes, bytes, atomic_bytes, privileges_cost_one_more,
+	   in_the_long_run)

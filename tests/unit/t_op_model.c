@@ -14,6 +14,7 @@
 #define SIZE	(16ull << 20)
 
 #define MODEL	(300 * 1024)
+#define STEPS	4000u
 
 static struct pool p;
 static uint64_t f;
@@ -76,7 +77,7 @@ static void compare(void)
 	pool_expect(&p, f, 0, model, model_size);
 }
 
-static void run_model(uint64_t seed, unsigned steps, bool dirty)
+static void run_model(uint64_t seed, bool dirty, enum fs_data data)
 {
 	unsigned i;
 
@@ -84,10 +85,11 @@ static void run_model(uint64_t seed, unsigned steps, bool dirty)
 	model_size = 0;
 	memset(model, 0, sizeof(model));
 	pool_make(&p, SIZE);
+	pool_set_data(&p, data);
 	f = pool_file(&p, ROOT, "f");
 	if (dirty)
 		pool_soil(&p, 0xee);
-	for (i = 0; i < steps; i++) {
+	for (i = 0; i < STEPS; i++) {
 		switch (rnd(8)) {
 		case 0: random_truncate(); break;
 		case 1: case 2: random_fallocate(); break;
@@ -107,12 +109,14 @@ static void run_model(uint64_t seed, unsigned steps, bool dirty)
 	pool_end(&p);
 }
 
-START_TEST(fresh_pool_1) { run_model(0x9e3779b97f4a7c15ull, 4000, false); } END_TEST
-START_TEST(fresh_pool_2) { run_model(0xbf58476d1ce4e5b9ull, 4000, false); } END_TEST
-START_TEST(fresh_pool_3) { run_model(0x94d049bb133111ebull, 4000, false); } END_TEST
-START_TEST(used_pool_1) { run_model(0x2545f4914f6cdd1dull, 4000, true); } END_TEST
-START_TEST(used_pool_2) { run_model(0xd1342543de82ef95ull, 4000, true); } END_TEST
-START_TEST(used_pool_3) { run_model(0xaf251af3b0f025b5ull, 4000, true); } END_TEST
+START_TEST(fresh_pool_1) { run_model(0x9e3779b97f4a7c15ull, false, FS_DATA_ORDERED); } END_TEST
+START_TEST(fresh_pool_2) { run_model(0xbf58476d1ce4e5b9ull, false, FS_DATA_ORDERED); } END_TEST
+START_TEST(fresh_pool_3) { run_model(0x94d049bb133111ebull, false, FS_DATA_ORDERED); } END_TEST
+START_TEST(used_pool_1) { run_model(0x2545f4914f6cdd1dull, true, FS_DATA_ORDERED); } END_TEST
+START_TEST(used_pool_2) { run_model(0xd1342543de82ef95ull, true, FS_DATA_ORDERED); } END_TEST
+START_TEST(used_pool_3) { run_model(0xaf251af3b0f025b5ull, true, FS_DATA_ORDERED); } END_TEST
+START_TEST(atomic_1) { run_model(0xda942042e4dd58b5ull, true, FS_DATA_ATOMIC); } END_TEST
+START_TEST(atomic_2) { run_model(0xd2b74407b1ce6e93ull, true, FS_DATA_ATOMIC); } END_TEST
 
 CHECK_MAIN("op/model", fresh_pool_1, fresh_pool_2, fresh_pool_3,
-	   used_pool_1, used_pool_2, used_pool_3)
+	   used_pool_1, used_pool_2, used_pool_3, atomic_1, atomic_2)

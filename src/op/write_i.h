@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * write_i.h - what the two ways of writing share (write.c, write_atomic.c)
+ */
+#ifndef OP_WRITE_I_H
+#define OP_WRITE_I_H
+
+#include "op/op_i.h"
+
+struct writing {
+	struct inode *ip;	/* locked exclusively */
+	struct payload *p;
+	struct txn *t;
+	uint64_t pos;		/* of the next byte */
+	uint64_t end;		/* of the request */
+	uint32_t flags;		/* OP_WRITE_* */
+};
+
+/* Where in the pool a hole at file block blk is best filled; ALLOC_* flags. */
+uint64_t write_goal(struct writing *w, uint64_t blk, unsigned *flags);
+/* Everything up to w->pos is there: size and times. True: the file grew. */
+bool write_note(struct writing *w, struct pmemfs_inode *mi);
+/*
+ * The whole request as one record, or nothing: 0 and w->pos == w->end, or
+ * w->pos as it was. -ENOSPC, -EINVAL (more than OP_WRITE_MAX).
+ */
+int write_atomic(struct writing *w, uint64_t mark);
+
+#endif
