@@ -67,6 +67,8 @@ struct crash_limits;
 
 /* Each flush, fence and copy of the program, with a load that sees it missing. */
 int mutants_check(const struct crash_limits *lim, unsigned jobs);
+/* That table: a place and its load per line. */
+int mutants_list(void);
 /* Which loads see it? what: "function" or "function:kind:nr". */
 int mutants_search(const struct crash_limits *lim, const char *what);
 /* Families by name, for the search; false: there is none. */

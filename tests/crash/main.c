@@ -2,12 +2,16 @@
 /*
  * main.c - the crash tests: every workload, on all processors
  *
- *	crash [--full | --brief] [--jobs N] [--cost] [--first] [NAME...]
+ *	crash [--full | --brief] [--jobs N] [--part K/N] [--cost] [--first] [NAME...]
  *						families, or single loads
  *	crash NAME:EVENT:ENGINE:SEED[/...]	one image again, with details
  *	crash --mutants				does every missing fence show?
  *	crash --search FUNCTION[:KIND[:NR]]	which loads show this one?
  *	crash --list				the names of all loads
+ *	crash --known				the table behind --mutants
+ *
+ * --full: every load of a family, without caps on images; --part K/N: the Kth
+ * of N equal shares of the loads, for a run in pieces.
  *
  * Without a name CRASH=... in the environment is one. Exit status: 0 nothing found,
  * 1 a violation, 2 bad usage.
@@ -62,7 +66,7 @@ static const struct family {
 	{ "byte", "the same, nothing but fences (eADR)", get_one, &few, 1, 0, 16, PM_GRAN_BYTE,
 	  false },
 	{ "atime", "access times", get_atime, &some, 1, 0, 2, -1, false },
-	{ "shape", "inodes of every shape", get_shape, &some, 1, 0, 23, -1, false },
+	{ "shape", "inodes of every shape", get_shape, &few, 1, 0, 23, -1, false },
 	{ "atomic", "writes to them with data=atomic", get_atomic, &some, 1, 0, 11, -1, false },
 	{ "log", "the lane's edges", get_log, &some, 1, 0, 16, -1, false },
 	{ "full", "a pool that is full", get_full, &few, 1, 0, 67, -1, false },
@@ -82,7 +86,7 @@ struct shared {
 struct run {
 	struct shared *sh;
 	bool full, brief, cost, first;
-	unsigned jobs;
+	unsigned jobs, part, parts;
 	char **name;			/* wanted; none: all */
 	unsigned nr_names;
 };
@@ -174,23 +178,25 @@ static void forked(const struct family *f, const struct crash_limits *lim,
 	}
 }
 
-static void work_family(struct run *r, unsigned nr)
+static void work_family(struct run *r, unsigned which)
 {
-	const struct family *f = &families[nr];
+	const struct family *f = &families[which];
 	const struct crash_limits *lim = r->full ? &all : r->brief ? &few : f->lim;
 	uint64_t every = r->brief ? f->brief : 1, step = r->full ? 1 : f->step * every;
 	uint64_t end = r->full || !f->first ? UINT64_MAX : f->first / every;
-	struct crash_stats *st = &r->sh->stats[nr];
+	struct crash_stats *st = &r->sh->stats[which];
 	struct crash *c = f->forks ? NULL : crash_new(f->granularity, lim, st);
 	struct crash_load l;
 	bool more = true;
 
 	while (more) {
-		uint64_t at = r->sh->next[nr]++ * CHUNK;
+		uint64_t at = r->sh->next[which]++ * CHUNK;
 
 		for (uint64_t i = at; more && i < at + CHUNK; i++) {
-			more = i < end && !(r->first && st->violations) &&
-			       get_load(f, i * step, &l);
+			uint64_t nr = i * r->parts + r->part;
+
+			more = nr < end && !(r->first && st->violations) &&
+			       get_load(f, nr * step, &l);
 			if (more && f->forks)
 				forked(f, lim, st, &l);
 			else if (more)
@@ -236,26 +242,36 @@ static void run_family(struct run *r, unsigned nr)
 
 /* ---- telling ------------------------------------------------------------------------ */
 
+/* tests/crash/sum.sh adds the columns up. */
 static void headline(void)
 {
-	printf("%-8s %6s %7s %8s %9s %10s %10s %9s %7s %5s %6s %6s  %s\n", "family", "loads",
-	       "calls",
-	       "points", "all tried", "images", "distinct", "cut recov", "deaths", "viol",
-	       "sec", "cpu", "");
+	printf("%-8s %6s %7s %7s %8s %8s %10s %10s %9s %7s %5s %6s %6s  %s\n", "family", "loads",
+	       "of", "calls", "points", "all", "images", "distinct", "cut recov", "deaths",
+	       "viol", "sec", "cpu", "");
 }
 
-static void line(const char *name, const struct crash_stats *s, double secs, double cpu,
-		 const char *about)
+static void line(const char *name, const struct crash_stats *s, uint64_t of, double secs,
+		 double cpu, const char *about)
 {
-	double share = s->points ? 100.0 * (double)s->exhausted / (double)s->points : 0;
-
-	printf("%-8s %6llu %7llu %8llu %8.1f%% %10llu %10llu %9llu %7llu %5llu %6.1f %6.1f  %s\n",
-	       name,
-	       (unsigned long long)s->loads, (unsigned long long)s->calls,
-	       (unsigned long long)s->points, share, (unsigned long long)s->images,
+	printf("%-8s %6llu %7llu %7llu %8llu %8llu %10llu %10llu %9llu %7llu %5llu %6.1f %6.1f"
+	       "  %s\n", name,
+	       (unsigned long long)s->loads, (unsigned long long)of,
+	       (unsigned long long)s->calls, (unsigned long long)s->points,
+	       (unsigned long long)s->exhausted, (unsigned long long)s->images,
 	       (unsigned long long)s->distinct, (unsigned long long)s->cut_images,
 	       (unsigned long long)s->killed, (unsigned long long)s->violations, secs, cpu, about);
 	fflush(stdout);
+}
+
+/* How many loads a family has. */
+static uint64_t size_of(const struct family *f)
+{
+	struct crash_load l;
+	uint64_t n = 0;
+
+	while (get_load(f, n, &l))
+		n++;
+	return n;
 }
 
 static void add_up(struct crash_stats *sum, const struct crash_stats *s)
@@ -296,7 +312,7 @@ static void cost(const struct run *r)
 static int run_all(struct run *r)
 {
 	struct crash_stats sum = { .loads = 0 };
-	double begin = seconds(), t, cpu;
+	double t, cpu;
 
 	headline();
 	for (unsigned f = 0; f < ARRAY_SIZE(families); f++) {
@@ -305,20 +321,13 @@ static int run_all(struct run *r)
 		t = seconds();
 		cpu = cpu_seconds();
 		run_family(r, f);
-		line(families[f].name, &r->sh->stats[f], seconds() - t, cpu_seconds() - cpu,
-		     families[f].about);
+		line(families[f].name, &r->sh->stats[f], size_of(&families[f]), seconds() - t,
+		     cpu_seconds() - cpu, families[f].about);
 		add_up(&sum, &r->sh->stats[f]);
 	}
 	if (r->cost)
 		cost(r);
-	line("all", &sum, seconds() - begin, cpu_seconds(), "");
-	printf("crash states: %llu visited, %llu different; of %llu crash points %.1f %% with "
-	       "every "
-	       "subset of their pending lines; needless: %llu flushes, %llu fences; "
-	       "violations: %llu\n", (unsigned long long)sum.images,
-	       (unsigned long long)(sum.distinct + sum.cut_images),
-	       (unsigned long long)sum.points,
-	       sum.points ? 100.0 * (double)sum.exhausted / (double)sum.points : 0,
+	printf("needless: %llu flushes, %llu fences\nviolations: %llu\n",
 	       (unsigned long long)sum.idle_flushes, (unsigned long long)sum.idle_fences,
 	       (unsigned long long)(sum.violations + r->sh->failed));
 	return sum.violations || r->sh->failed;
@@ -348,7 +357,7 @@ static int run_named(struct run *r, const char *name)
 		return 2;
 	}
 	headline();
-	line(f->name, &r->sh->stats[f - families], 0, 0, name);
+	line(f->name, &r->sh->stats[f - families], 1, 0, 0, name);
 	return bad ? 1 : 0;
 }
 
@@ -364,8 +373,8 @@ static int list(void)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: crash [--full] [--jobs N] [--mutants | --search SITE | --list | "
-		"NAME...]\n");
+	fprintf(stderr, "usage: crash [--full | --brief] [--jobs N] [--part K/N] [--cost] "
+		"[--first] [--mutants | --search SITE | --list | --known | NAME...]\n");
 	return 2;
 }
 
@@ -380,37 +389,76 @@ static int run_names(struct run *r)
 	return bad;
 }
 
-int main(int argc, char **argv)
+static bool simple_option(struct run *r, const char *arg)
 {
-	struct run r = { .jobs = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
-	char *env = getenv("CRASH");
+	const struct { const char *name; bool *on; } options[] = {
+		{ "--full", &r->full }, { "--brief", &r->brief }, { "--cost", &r->cost },
+		{ "--first", &r->first },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(options); i++) {
+		if (strcmp(arg, options[i].name))
+			continue;
+		*options[i].on = true;
+		return true;
+	}
+	return false;
+}
+
+/* What else there is to do: returns an exit status, or -1. */
+static int other_work(const struct run *r, const char *what, const char *arg)
+{
+	if (!strcmp(what, "--mutants"))
+		return mutants_check(&deep, r->jobs);
+	if (!strcmp(what, "--search") && arg)
+		return mutants_search(&deep, arg);
+	if (!strcmp(what, "--list"))
+		return list();
+	if (!strcmp(what, "--known"))
+		return mutants_list();
+	return -1;
+}
+
+/* Returns the first argument that is no option, or -1: what there was to do is done. */
+static int options(struct run *r, int argc, char **argv, int *status)
+{
 	int i;
 
+	for (i = 1; i < argc && !strncmp(argv[i], "--", 2); i++) {
+		const char *arg = i + 1 < argc ? argv[i + 1] : NULL;
+
+		if (simple_option(r, argv[i]))
+			continue;
+		if (!strcmp(argv[i], "--jobs") && arg) {
+			r->jobs = (unsigned)strtoul(argv[++i], NULL, 10);
+			r->jobs = r->jobs < 1 ? 1 : r->jobs > MAX_JOBS ? MAX_JOBS : r->jobs;
+		} else if (!strcmp(argv[i], "--part") && arg &&
+			   sscanf(argv[++i], "%u/%u", &r->part, &r->parts) == 2 &&
+			   r->part && r->part <= r->parts) {
+			r->part--;
+		} else {
+			*status = other_work(r, argv[i], arg);
+			*status = *status < 0 ? usage() : *status;
+			return -1;
+		}
+	}
+	return i;
+}
+
+int main(int argc, char **argv)
+{
+	struct run r = { .jobs = (unsigned)sysconf(_SC_NPROCESSORS_ONLN), .parts = 1 };
+	char *env = getenv("CRASH");
+	int i, status = 0;
+
+	r.jobs = r.jobs < 1 ? 1 : r.jobs > MAX_JOBS ? MAX_JOBS : r.jobs;
 	r.sh = mmap(NULL, sizeof(*r.sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		    -1, 0);
 	if (r.sh == MAP_FAILED)
 		return 2;
-	for (i = 1; i < argc && !strncmp(argv[i], "--", 2); i++) {
-		if (!strcmp(argv[i], "--full"))
-			r.full = true;
-		else if (!strcmp(argv[i], "--brief"))
-			r.brief = true;
-		else if (!strcmp(argv[i], "--cost"))
-			r.cost = true;
-		else if (!strcmp(argv[i], "--first"))
-			r.first = true;
-		else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
-			r.jobs = (unsigned)strtoul(argv[++i], NULL, 10);
-		else if (!strcmp(argv[i], "--mutants"))
-			return mutants_check(&deep, r.jobs);
-		else if (!strcmp(argv[i], "--search") && i + 1 < argc)
-			return mutants_search(&deep, argv[++i]);
-		else if (!strcmp(argv[i], "--list"))
-			return list();
-		else
-			return usage();
-	}
-	r.jobs = r.jobs < 1 ? 1 : r.jobs > MAX_JOBS ? MAX_JOBS : r.jobs;
+	i = options(&r, argc, argv, &status);
+	if (i < 0)
+		return status;
 	r.name = argv + i;
 	r.nr_names = (unsigned)(argc - i);
 	if (env && *env && i == argc) {

@@ -218,6 +218,13 @@ int mutants_check(const struct crash_limits *lim, unsigned jobs)
 	return bad != 0;
 }
 
+int mutants_list(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		printf("%s %s\n", known[i].site, known[i].load);
+	return 0;
+}
+
 /* ---- looking for a load --------------------------------------------------------------- */
 
 static void search_family(const struct crash_limits *lim, const struct mutant *m,
