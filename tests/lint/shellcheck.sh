@@ -4,4 +4,5 @@ set -eu
 cd "${srcdir:-.}"
 
 command -v shellcheck >/dev/null || { echo "shellcheck is not installed"; exit 77; }
-shellcheck -s bash -x -e SC2119,SC2120 -P tests/system tests/*/*.sh tests/run .ci/run examples/try
+shellcheck -s bash -x -e SC2119,SC2120 -P tests/system \
+	tests/*/*.sh tests/run tests/bench/run .ci/run examples/try
