@@ -60,6 +60,11 @@ void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len)
 	atomic_fetch_add_explicit(&within, len, memory_order_relaxed);
 }
 
+int copy_settle(struct pm *pm)
+{
+	return pm_fence(pm);			/* L5, L20 */
+}
+
 void copy_get_stats(struct copy_stats *out)
 {
 	out->nocache_bytes = atomic_load_explicit(&moved[ROUTE_NOCACHE],

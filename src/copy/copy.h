@@ -44,6 +44,12 @@ int copy_in(struct pm *pm, uint64_t off, struct payload *p, size_t len);
 void copy_zero(struct pm *pm, uint64_t off, size_t len);
 /* Copy len bytes of the pool to another place in it. Leaves: flushed. */
 void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len);
+/*
+ * All that this thread has copied is durable, and nothing of it can land on
+ * top of what the next owner of a place stores there. 0, or -EIO: the medium
+ * refused.
+ */
+int copy_settle(struct pm *pm);
 
 /* Counters by route (relaxed). */
 struct copy_stats { uint64_t nocache_bytes, pipe_bytes, zero_bytes, within_bytes; };

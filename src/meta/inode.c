@@ -462,6 +462,7 @@ struct pmemfs_inode *inode_edit(struct txn *t, struct inode *ip)
 
 void inode_rdlock(struct inode *ip) { pthread_rwlock_rdlock(&ip->lock); }
 void inode_wrlock(struct inode *ip) { pthread_rwlock_wrlock(&ip->lock); }
+bool inode_try_wrlock(struct inode *ip) { return !pthread_rwlock_trywrlock(&ip->lock); }
 void inode_unlock(struct inode *ip) { pthread_rwlock_unlock(&ip->lock); }
 
 void inode_set_mtime(struct pmemfs_inode *mi, const struct timespec *ts)

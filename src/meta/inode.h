@@ -76,6 +76,7 @@ const struct pmemfs_inode *inode_view(struct txn *t, const struct inode *ip);
 
 void inode_rdlock(struct inode *ip);
 void inode_wrlock(struct inode *ip);
+bool inode_try_wrlock(struct inode *ip);	/* false: somebody is in it */
 void inode_unlock(struct inode *ip);
 static inline bool inode_is_dir(const struct pmemfs_inode *mi)
 {

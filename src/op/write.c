@@ -28,8 +28,9 @@
  * may be old, new or both. data=atomic takes another way after the limits and
  * the privileges: write_atomic.c.
  *
- * The inode is held exclusively while bytes are copied. That is stricter than
- * L18 asks: writers of one file take turns, writers of two files do not meet.
+ * The inode is held exclusively while bytes are copied, which costs nothing when
+ * nobody else is using it. If somebody is, a plain overwrite goes another way:
+ * write_shared.c.
  */
 #include <errno.h>
 
@@ -148,18 +149,24 @@ static int put_bytes(struct writing *w, const struct stretch *s)
 	return 0;
 }
 
-bool write_note(struct writing *w, struct pmemfs_inode *mi)
+void write_times(struct writing *w, struct pmemfs_inode *mi)
 {
-	bool grew = w->pos > get64(mi->size);
 	struct timespec now;
 
-	if (grew)
-		mi->size = put64(w->pos);
 	if (w->flags & OP_WRITE_CACHE)
-		return grew;			/* the kernel keeps the times */
+		return;				/* the kernel keeps them */
 	fs_now(w->ip->fs, &now);
 	inode_set_mtime(mi, &now);
 	inode_set_ctime(mi, &now);
+}
+
+bool write_note(struct writing *w, struct pmemfs_inode *mi)
+{
+	bool grew = w->pos > get64(mi->size);
+
+	if (grew)
+		mi->size = put64(w->pos);
+	write_times(w, mi);
 	return grew;
 }
 
@@ -225,7 +232,7 @@ static int write_record(struct writing *w, uint64_t mark)
 
 /* ---- the request ------------------------------------------------------------------ */
 
-static int write_ok(struct writing *w)
+int write_limits(struct writing *w)
 {
 	const struct pmemfs_inode *mi = inode_media(w->ip);
 	uint32_t flags = get32(mi->flags);
@@ -242,22 +249,38 @@ static int write_ok(struct writing *w)
 	if (w->p->len && w->pos >= PMEMFS_MAX_SIZE)
 		return -EFBIG;
 	w->end = w->pos + min64(w->p->len, PMEMFS_MAX_SIZE - w->pos);
+	return 0;
+}
+
+static int write_ok(struct writing *w)
+{
+	int err = write_limits(w);
+
 	/* L9: an unfinished truncation would free what we write */
-	return flags & PMEMFS_FL_TRUNC ? inode_finish_trunc(w->ip) : 0;
+	if (!err && (get32(inode_media(w->ip)->flags) & PMEMFS_FL_TRUNC))
+		err = inode_finish_trunc(w->ip);
+	return err;
+}
+
+bool write_takes_priv(const struct writing *w, uint32_t *bits, bool *caps)
+{
+	*bits = 0;
+	if (w->flags & OP_WRITE_KILL_PRIV)
+		*bits = op_priv_bits(get32(inode_media(w->ip)->mode));
+	*caps = op_has_caps(w->ip);
+	return *bits || *caps;
 }
 
 /* W3: a record of its own, and only if there is something to take away. */
 static int kill_priv(struct writing *w, uint64_t mark)
 {
-	uint32_t bits = 0;
-	bool caps = op_has_caps(w->ip);
 	struct timespec now;
 	struct txn *t;
+	uint32_t bits;
+	bool caps;
 	int err;
 
-	if (w->flags & OP_WRITE_KILL_PRIV)
-		bits = op_priv_bits(get32(inode_media(w->ip)->mode));
-	if (!bits && !caps)
+	if (!write_takes_priv(w, &bits, &caps))
 		return 0;
 	t = txn_begin(w->ip->fs, PMEMFS_OP_SETATTR);
 	if (!t)
@@ -287,6 +310,23 @@ static int write_locked(struct writing *w, uint64_t mark, size_t *done)
 	return err == -ENOSPC && *done ? 0 : err;
 }
 
+/* L18: without waiting if it can be had; else beside those who are in it. */
+static int write_in_turn(struct writing *w, uint64_t mark, size_t *done)
+{
+	bool mine = inode_try_wrlock(w->ip);
+	int err = mine ? 1 : write_shared(w, mark);
+
+	if (err < 1) {
+		*done = err ? 0 : w->end - w->pos;
+		return err;
+	}
+	if (!mine)
+		inode_wrlock(w->ip);
+	err = write_locked(w, mark, done);
+	inode_unlock(w->ip);
+	return err;
+}
+
 int op_write(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
 	     struct payload *p, uint32_t flags, size_t *done)
 {
@@ -297,9 +337,7 @@ int op_write(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
 	*done = 0;
 	if (err)
 		return op_leave(c, mark, err);
-	inode_wrlock(w.ip);
-	err = write_locked(&w, mark, done);
-	inode_unlock(w.ip);
+	err = write_in_turn(&w, mark, done);
 	inode_put(w.ip);
 	return op_leave(c, mark, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * write_i.h - what the two ways of writing share (write.c, write_atomic.c)
+ * write_i.h - what the ways of writing share (write.c, write_atomic.c,
+ * write_shared.c)
  */
 #ifndef OP_WRITE_I_H
 #define OP_WRITE_I_H
@@ -8,7 +9,7 @@
 #include "op/op_i.h"
 
 struct writing {
-	struct inode *ip;	/* locked exclusively */
+	struct inode *ip;	/* locked exclusively, but in write_shared.c */
 	struct payload *p;
 	struct txn *t;
 	uint64_t pos;		/* of the next byte */
@@ -16,8 +17,13 @@ struct writing {
 	uint32_t flags;		/* OP_WRITE_* */
 };
 
+/* What may be written, and where: w->pos and w->end. -EFBIG, -EPERM, ... */
+int write_limits(struct writing *w);
+/* What the file loses by being written to: mode bits, capabilities (W3). */
+bool write_takes_priv(const struct writing *w, uint32_t *bits, bool *caps);
 /* Where in the pool a hole at file block blk is best filled; ALLOC_* flags. */
 uint64_t write_goal(struct writing *w, uint64_t blk, unsigned *flags);
+void write_times(struct writing *w, struct pmemfs_inode *mi);
 /* Everything up to w->pos is there: size and times. True: the file grew. */
 bool write_note(struct writing *w, struct pmemfs_inode *mi);
 /*
@@ -25,5 +31,11 @@ bool write_note(struct writing *w, struct pmemfs_inode *mi);
  * w->pos as it was. -ENOSPC, -EINVAL (more than OP_WRITE_MAX).
  */
 int write_atomic(struct writing *w, uint64_t mark);
+/*
+ * For an inode that somebody else is using, not locked here: overwrite it
+ * without waiting for him. 0: all is written. 1: it is not that simple, nothing
+ * has happened, lock it. Else -errno.
+ */
+int write_shared(struct writing *w, uint64_t mark);
 
 #endif

@@ -6,6 +6,9 @@
  * they meet all the time; another one takes checkpoints. Whatever order it
  * comes out in, nobody waits for ever, no call fails in a way that one thread
  * alone could not fail in, and the pool is whole afterwards.
+ *
+ * Then writers of one file: each overwrites its own part of it, over and over,
+ * while it is cut, grown, punched and read elsewhere (L18).
  */
 #include <errno.h>
 #include <linux/falloc.h>
@@ -242,4 +245,176 @@ START_TEST(a_crowd)
 }
 END_TEST
 
-CHECK_MAIN("op/threads", a_crowd)
+/* ---- one file (L18) ----------------------------------------------------------- */
+
+#define PART	(64u << 10)		/* of each writer */
+#define ROUNDS	3000u
+
+static uint64_t f;
+
+static void fill(uint8_t *buf, unsigned who, unsigned round)
+{
+	memset(buf, (int)(1 + (who * 61 + round) % 250), PART);
+}
+
+static void *overwrite(void *arg)
+{
+	unsigned who = (unsigned)((struct worker *)arg)->rng, i;
+	static uint8_t bufs[THREADS][PART], backs[THREADS][PART];
+	uint8_t *buf = bufs[who], *back = backs[who];
+	size_t n;
+
+	for (i = 1; i <= ROUNDS && !atomic_load(&bad); i++) {
+		struct payload pl = payload_mem(buf, PART);
+
+		fill(buf, who, i);
+		if (check(op_write(&p.c, f, who * PART, &pl, 0, &n)) || n != PART)
+			atomic_store(&bad, -1);
+		check(op_pread(&p.c, f, back, PART, who * PART, &n));
+		if (n != PART || memcmp(back, buf, PART))
+			atomic_store(&bad, -2);		/* nobody else writes there */
+	}
+	return NULL;
+}
+
+/* Behind the parts of the writers: the inode changes all the time. */
+static void *disturb(void *arg)
+{
+	static uint8_t bytes[PART];
+	uint64_t end = THREADS * PART;
+	size_t n;
+
+	(void)arg;
+	memset(bytes, 255, sizeof(bytes));
+	while (!atomic_load(&stop)) {
+		struct payload pl = payload_mem(bytes, PART);
+
+		check(op_write(&p.c, f, end + 1000, &pl, 0, &n));
+		check(op_fallocate(&p.c, f, end, 8192, FALLOC_FL_PUNCH_HOLE |
+				   FALLOC_FL_KEEP_SIZE));
+		check(pool_truncate(&p, f, end));
+	}
+	return NULL;
+}
+
+START_TEST(writers_of_one_file)
+{
+	struct worker w[THREADS];
+	static uint8_t want[PART];
+	pthread_t other;
+	unsigned i;
+
+	pool_make(&p, SIZE);
+	f = pool_file(&p, ROOT, "f");
+	pool_fill(&p, f, 0, 'f', THREADS * PART);
+	atomic_store(&stop, false);
+	ck_assert_int_eq(pthread_create(&other, NULL, disturb, NULL), 0);
+	for (i = 0; i < THREADS; i++) {
+		w[i].rng = i;
+		ck_assert_int_eq(pthread_create(&w[i].thread, NULL, overwrite, &w[i]), 0);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(w[i].thread, NULL);
+	atomic_store(&stop, true);
+	pthread_join(other, NULL);
+	ck_assert_msg(!bad, "a call failed with %d", bad);
+	ck_assert_uint_eq(pool_attr(&p, f).size, THREADS * PART);
+	pool_crash(&p);
+	for (i = 0; i < THREADS; i++) {
+		fill(want, i, ROUNDS);
+		pool_expect(&p, f, i * PART, want, PART);
+	}
+	pool_end(&p);
+}
+END_TEST
+
+static void *write_ab(void *arg)
+{
+	struct payload pl = payload_mem("written", 7);
+	size_t n;
+
+	atomic_store(&bad, op_write(&p.c, f, 4090, &pl, *(uint32_t *)arg, &n));
+	if (n != 7)
+		atomic_store(&bad, -1);
+	atomic_store(&stop, true);
+	return NULL;
+}
+
+/* Until the bytes at where are these; false after a long while. */
+static bool appears(const void *where, const char *bytes, size_t len)
+{
+	struct timespec ms = { .tv_nsec = 1000000 };
+
+	for (unsigned i = 0; i < 20000; i++, nanosleep(&ms, NULL)) {
+		atomic_thread_fence(memory_order_seq_cst);
+		if (!memcmp(where, bytes, len))
+			return true;
+	}
+	return false;
+}
+
+/* The copy and its fence; what comes next waits for the reader. */
+static bool fenced(void)
+{
+	struct timespec ms = { .tv_nsec = 1000000 };
+	unsigned i;
+
+	for (i = 0; i < 20000 && rec_now(p.rec) < 2; i++)
+		nanosleep(&ms, NULL);
+	return rec_now(p.rec) == 2 && rec_at(p.rec, 1)->kind == REC_FENCE;
+}
+
+static void begin_beside(struct op_read *r, struct op_piece *piece)
+{
+	unsigned nr = 1;
+	size_t got;
+
+	pool_make(&p, SIZE);
+	f = pool_file(&p, ROOT, "f");
+	pool_fill(&p, f, 0, 'f', 3 * 4096);
+	pool_unmount(&p);			/* everything is durable */
+	pool_mount(&p);
+	f = pool_find(&p, ROOT, "f");
+	rec_log(p.rec, true);
+	atomic_store(&stop, false);
+	ck_assert_int_eq(op_read(&p.c, f, 0, 3 * 4096, piece, &nr, &got, r), 0);
+	ck_assert_uint_eq(piece[0].len, 3 * 4096);
+}
+
+/*
+ * Somebody reads, and holds the inode for it. The bytes of an overwrite arrive all
+ * the same, durably, before he is done; the times when he is.
+ */
+START_TEST(a_reader_is_not_waited_for)
+{
+	uint8_t *image = pm_mem_map(SIZE);
+	struct op_piece piece;
+	struct op_read r;
+	int64_t before;
+	uint32_t flags = 0;
+	pthread_t t;
+	uint64_t at;
+
+	begin_beside(&r, &piece);
+	before = pool_now();
+	pool_fences(&p);
+	ck_assert_int_eq(pthread_create(&t, NULL, write_ab, &flags), 0);
+	ck_assert(appears((const uint8_t *)piece.base + 4090, "written", 7));
+	ck_assert(fenced());
+	at = (uint64_t)((const uint8_t *)piece.base - (const uint8_t *)pm_at(p.fs->pm, 0, 1));
+	rec_image(p.rec, rec_now(p.rec), REC_NONE, 0, image);
+	ck_assert(!memcmp(image + at + 4090, "written", 7));
+	ck_assert(!atomic_load(&stop));			/* it waits with its record */
+	ck_assert_int_eq(op_read_done(&p.c, &r), 0);
+	pthread_join(t, NULL);
+	ck_assert_int_eq(bad, 0);
+	ck_assert_uint_eq(pool_fences(&p), 2);
+	ck_assert_int_gt(pool_attr(&p, f).mtime.sec, before);
+	pool_crash(&p);
+	pool_expect(&p, f, 4090, "written", 7);
+	pm_mem_unmap(image, SIZE);
+	pool_end(&p);
+}
+END_TEST
+
+CHECK_MAIN("op/threads", a_crowd, writers_of_one_file, a_reader_is_not_waited_for)
