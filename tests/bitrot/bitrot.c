@@ -22,9 +22,10 @@
  * A hostile pool: one or two structures changed and sealed again, by chance or
  * by a recipe (recipes.c). Claim: B1.
  *
- * usage: bitrot [-a | -n FLIPS] [-x HOSTILE] [-s SEED] [-j JOBS] [-t SECONDS] [-v]
+ * usage: bitrot [-a [-p K/N] | -n FLIPS] [-x HOSTILE] [-s SEED] [-j JOBS] [-t SECONDS] [-v]
  *        bitrot -f OFFSET.BIT | -h NUMBER | -r NUMBER | -w FOLDER
- *   -a  every byte; -n  so many flips in each field of each kind of structure
+ *   -a  every byte; -p  only the K-th of N parts of them
+ *   -n  so many flips in each field of each kind of structure
  *   -t  begin no further trial after that time, if each field had one
  *   -f, -h, -r  one trial, without a process of its own (for a debugger)
  *   -w  write the recipes as inputs for tests/fuzz
@@ -80,6 +81,7 @@ struct lab {
 	uint32_t nr_trials, first_round;
 	uint64_t seed;
 	unsigned per_stratum, hostile, jobs, seconds;
+	unsigned piece, pieces;		/* of all bytes: 1..pieces */
 	bool all, verbose;
 	struct verify_problem first;	/* the verifier's, text not kept */
 };
@@ -460,7 +462,7 @@ static void plan_flips(struct lab *lab)
 	unsigned round;
 	struct trial t;
 
-	for (i = 0; lab->all && i < m->nr_spots; i++) {
+	for (i = lab->piece - 1; lab->all && i < m->nr_spots; i += lab->pieces) {
 		t = flip_at(lab, i, 0);
 		add_trial(lab, &t);
 	}
@@ -710,16 +712,27 @@ static void make_lab(struct lab *lab)
 	measure(lab);
 }
 
+static void parse_piece(struct lab *lab, const char *arg)
+{
+	if (sscanf(arg, "%u/%u", &lab->piece, &lab->pieces) == 2 && lab->piece &&
+	    lab->piece <= lab->pieces)
+		return;
+	fprintf(stderr, "-p K/N: the K-th of N parts\n");
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
-	struct lab lab = { .per_stratum = 4, .hostile = 1500, .seed = 1, .jobs = 1 };
+	struct lab lab = { .per_stratum = 4, .hostile = 1500, .seed = 1, .jobs = 1, .piece = 1,
+		.pieces = 1 };
 	const char *name = NULL, *folder = NULL;
 	enum kind kind = FLIP;
 	int opt, status;
 
-	while ((opt = getopt(argc, argv, "an:x:s:j:t:f:h:r:w:v")) != -1) {
+	while ((opt = getopt(argc, argv, "ap:n:x:s:j:t:f:h:r:w:v")) != -1) {
 		switch (opt) {
 		case 'a': lab.all = true; break;
+		case 'p': parse_piece(&lab, optarg); break;
 		case 'n': lab.per_stratum = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'x': lab.hostile = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 's': lab.seed = strtoull(optarg, NULL, 0); break;

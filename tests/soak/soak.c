@@ -11,7 +11,7 @@
  *	soak show JOURNAL
  *		The last entries of each worker.
  *
- * tests/system/s_soak.sh kills the daemon meanwhile.
+ * s_soak.sh kills the daemon meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
