@@ -14,7 +14,6 @@
  *			right on one host and can be interrupted
  *   ACCESS		default_permissions is always on
  *   INTERRUPT		nothing here takes long
- *   COPY_FILE_RANGE	the kernel falls back to copying by itself
  *   BMAP, IOCTL, POLL	the kernel's own answers are right
  */
 #include <assert.h>
@@ -96,14 +95,16 @@ static const struct handler handlers[FUSE_OPCODES] = {
 			       sizeof(struct fuse_read_in), false },
 	[FUSE_LSEEK] = { "LSEEK", do_lseek,
 			 sizeof(struct fuse_lseek_in), false },
-	[FUSE_COPY_FILE_RANGE] = { "COPY_FILE_RANGE", NULL, 0, false },
+	[FUSE_COPY_FILE_RANGE] = { "COPY_FILE_RANGE", do_copy_range,
+				   sizeof(struct fuse_copy_file_range_in), false },
 	[FUSE_SYNCFS] = { "SYNCFS", do_syncfs,
 			  sizeof(struct fuse_syncfs_in), false },
 	[FUSE_TMPFILE] = { "TMPFILE", do_tmpfile,
 			   sizeof(struct fuse_create_in), false },
 	[FUSE_STATX] = { "STATX", do_statx,
 			 sizeof(struct fuse_statx_in), false },
-	[FUSE_COPY_FILE_RANGE_64] = { "COPY_FILE_RANGE_64", NULL, 0, false },
+	[FUSE_COPY_FILE_RANGE_64] = { "COPY_FILE_RANGE_64", do_copy_range_64,
+				      sizeof(struct fuse_copy_file_range_in), false },
 };
 
 static const struct handler *handler_of(uint32_t opcode)

@@ -50,6 +50,8 @@ int do_read(struct request *rq);
 int do_write(struct request *rq);
 int do_lseek(struct request *rq);
 int do_fallocate(struct request *rq);
+int do_copy_range(struct request *rq);
+int do_copy_range_64(struct request *rq);
 /* FOPEN_* for a file with these PMEMFS_FL_*. */
 uint32_t file_open_flags(const struct session *s, uint32_t fl);
 

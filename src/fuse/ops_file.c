@@ -167,3 +167,38 @@ int do_fallocate(struct request *rq)
 				   in->length, in->mode);
 	return err ? err : reply_ok(rq);
 }
+
+static int copy_range(struct request *rq, uint64_t *done)
+{
+	const struct fuse_copy_file_range_in *in = rq->arg;
+	uint64_t to = in->nodeid_out;
+	bool kill;
+	int err;
+
+	if (in->flags)
+		return -EINVAL;
+	kill = rq->ctx.uid != 0 && node_has_setid(rq, to);	/* as do_fallocate() */
+	err = op_copy_range(&rq->ctx, rq->h->nodeid, in->off_in, to, in->off_out, in->len,
+			    kill ? OP_WRITE_KILL_PRIV : 0, done);
+	if (kill)
+		notify_attr(rq->s, to);
+	return err;
+}
+
+int do_copy_range(struct request *rq)
+{
+	struct fuse_write_out out = { 0 };
+	uint64_t done = 0;
+	int err = copy_range(rq, &done);
+
+	out.size = (uint32_t)done;		/* op_copy_range() stops long before 4 GiB */
+	return err ? err : reply_data(rq, &out, sizeof(out));
+}
+
+int do_copy_range_64(struct request *rq)
+{
+	struct fuse_copy_file_range_out out = { 0 };
+	int err = copy_range(rq, &out.bytes_copied);
+
+	return err ? err : reply_data(rq, &out, sizeof(out));
+}

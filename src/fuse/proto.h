@@ -255,6 +255,12 @@ struct fuse_lseek_in {
 	uint32_t whence, padding;
 };
 struct fuse_lseek_out { uint64_t offset; };
+struct fuse_copy_file_range_in {
+	uint64_t fh_in, off_in;
+	uint64_t nodeid_out, fh_out, off_out;
+	uint64_t len, flags;
+};
+struct fuse_copy_file_range_out { uint64_t bytes_copied; };	/* opcode 53 */
 struct fuse_syncfs_in { uint64_t padding; };
 struct fuse_interrupt_in { uint64_t unique; };
 

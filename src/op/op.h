@@ -167,6 +167,15 @@ int op_pread(const struct op_ctx *c, uint64_t nodeid, void *buf, size_t len,
  */
 int op_write(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
 	     struct payload *p, uint32_t flags, size_t *done);
+/*
+ * Bytes [from, from + len) of one file to another one, or to the same where
+ * the ranges do not overlap. *done: how many; 0 at the end of the source, less
+ * than len at any time; each of them is durable. flags: OP_WRITE_KILL_PRIV.
+ * -EINVAL: overlap, not a file; -EISDIR; -EFBIG, -ENOSPC, -EPERM.
+ */
+int op_copy_range(const struct op_ctx *c, uint64_t from_node, uint64_t from,
+		  uint64_t to_node, uint64_t to, uint64_t len, uint32_t flags,
+		  uint64_t *done);
 /* mode: 0 or FALLOC_FL_KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE; -EOPNOTSUPP. */
 int op_fallocate(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
 		 uint64_t len, uint32_t mode);

@@ -62,6 +62,15 @@ int op_reg_ok(const struct inode *ip);
  */
 int op_get_child(struct inode *dir, const struct dirent_ref *ref, struct inode **out);
 
+/* ---- read.c -------------------------------------------------------------- */
+
+/*
+ * Up to *nr pieces of [pos, pos + len), clipped at the end of the file, which
+ * is locked and stays so while they are used. *got: bytes that they cover.
+ */
+int op_pieces(const struct inode *ip, uint64_t pos, size_t len,
+	      struct op_piece *piece, unsigned *nr, size_t *got);
+
 /* ---- attr.c -------------------------------------------------------------- */
 
 /*

@@ -40,9 +40,8 @@ static int piece_at(const struct inode *ip, uint64_t pos, size_t len,
 	return 0;
 }
 
-/* Pieces of [pos, pos + len), clipped at the end of the file (locked). */
-static int find_pieces(const struct inode *ip, uint64_t pos, size_t len,
-		       struct op_piece *piece, unsigned *nr, size_t *got)
+int op_pieces(const struct inode *ip, uint64_t pos, size_t len,
+	      struct op_piece *piece, unsigned *nr, size_t *got)
 {
 	uint64_t size = get64(inode_media(ip)->size);
 	unsigned room = *nr;
@@ -86,7 +85,7 @@ int op_read(const struct op_ctx *c, uint64_t nodeid, uint64_t pos, size_t len,
 	if (!r->ip)
 		return err;
 	if (!err)
-		err = find_pieces(r->ip, pos, len, piece, nr, got);
+		err = op_pieces(r->ip, pos, len, piece, nr, got);
 	if (!err) {
 		inode_accessed(r->ip);
 		return 0;
@@ -118,7 +117,7 @@ int op_pread(const struct op_ctx *c, uint64_t nodeid, void *buf, size_t len,
 		return err;
 	while (!err && n && *got < len) {
 		nr = ARRAY_SIZE(piece);
-		err = find_pieces(r.ip, pos + *got, len - *got, piece, &nr, &n);
+		err = op_pieces(r.ip, pos + *got, len - *got, piece, &nr, &n);
 		for (i = 0; !err && i < nr; i++) {
 			memcpy((uint8_t *)buf + *got, piece[i].base, piece[i].len);
 			*got += piece[i].len;

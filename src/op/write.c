@@ -295,7 +295,7 @@ static int kill_priv(struct writing *w, uint64_t mark)
 	return op_commit(t, mark);
 }
 
-static int write_locked(struct writing *w, uint64_t mark, size_t *done)
+int write_range(struct writing *w, uint64_t mark, size_t *done)
 {
 	uint64_t start;
 	int err = write_ok(w);
@@ -322,7 +322,7 @@ static int write_in_turn(struct writing *w, uint64_t mark, size_t *done)
 	}
 	if (!mine)
 		inode_wrlock(w->ip);
-	err = write_locked(w, mark, done);
+	err = write_range(w, mark, done);
 	inode_unlock(w->ip);
 	return err;
 }

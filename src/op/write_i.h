@@ -26,6 +26,8 @@ uint64_t write_goal(struct writing *w, uint64_t blk, unsigned *flags);
 void write_times(struct writing *w, struct pmemfs_inode *mi);
 /* Everything up to w->pos is there: size and times. True: the file grew. */
 bool write_note(struct writing *w, struct pmemfs_inode *mi);
+/* w->p to w->pos, to w->end at the most; *done says how much (op_write). */
+int write_range(struct writing *w, uint64_t mark, size_t *done);
 /*
  * The whole request as one record, or nothing: 0 and w->pos == w->end, or
  * w->pos as it was. -ENOSPC, -EINVAL (more than OP_WRITE_MAX).

@@ -193,11 +193,38 @@ START_TEST(not_here)
 {
 	static const uint32_t op[] = {
 		FUSE_FSYNC, FUSE_FSYNCDIR, FUSE_FLUSH, FUSE_GETLK, FUSE_SETLK,
-		FUSE_SETLKW, FUSE_COPY_FILE_RANGE, FUSE_INTERRUPT, 7, 4096,
+		FUSE_SETLKW, FUSE_INTERRUPT, 7, 4096,
 	};
 	begin();
 	for (size_t i = 0; i < ARRAY_SIZE(op); i++)
 		ck_assert_int_eq(ask(op[i], 1, &(uint64_t){ 0 }, 8, NULL, 0), -ENOSYS);
+	pool_end(&pool);
+}
+END_TEST
+
+/* Both opcodes: their answers differ in length. */
+START_TEST(ranges)
+{
+	struct fuse_copy_file_range_in how = { .off_in = 2, .off_out = 3, .len = 1000 };
+	struct fuse_copy_file_range_out large;
+	struct fuse_write_out small;
+	uint64_t a;
+
+	begin();
+	a = create("a");
+	how.nodeid_out = create("b");
+	pool_write(&pool, a, 0, "0123456789", 10);
+	ck_assert_int_eq(ask(FUSE_COPY_FILE_RANGE, a, &how, sizeof(how), NULL, 0), 0);
+	ck_assert_uint_eq(got.len, sizeof(small));
+	memcpy(&small, got.body, sizeof(small));
+	ck_assert_uint_eq(small.size, 8);
+	ck_assert_int_eq(ask(FUSE_COPY_FILE_RANGE_64, a, &how, sizeof(how), NULL, 0), 0);
+	ck_assert_uint_eq(got.len, sizeof(large));
+	memcpy(&large, got.body, sizeof(large));
+	ck_assert_uint_eq(large.bytes_copied, 8);
+	pool_expect(&pool, how.nodeid_out, 0, "\0\0\00023456789", 11);
+	how.flags = 1;
+	ck_assert_int_eq(ask(FUSE_COPY_FILE_RANGE, a, &how, sizeof(how), NULL, 0), -EINVAL);
 	pool_end(&pool);
 }
 END_TEST
@@ -302,4 +329,4 @@ START_TEST(fuzz)
 END_TEST
 
 CHECK_MAIN("dispatch", write_then_read, negative_entries, strings_must_end,
-	   lengths_must_fit, not_here, listing, lost_answers, fuzz)
+	   lengths_must_fit, not_here, ranges, listing, lost_answers, fuzz)

@@ -67,6 +67,8 @@ static const struct { const char *what; size_t is, want; } layout[] = {
 	AT(fuse_write_in, write_flags, 20), SIZE(fuse_write_out, 8),
 	SIZE(fuse_fallocate_in, 32), AT(fuse_fallocate_in, mode, 24),
 	SIZE(fuse_lseek_in, 24), AT(fuse_lseek_in, whence, 16),
+	SIZE(fuse_copy_file_range_in, 56), AT(fuse_copy_file_range_in, len, 40),
+	SIZE(fuse_copy_file_range_out, 8),
 	SIZE(fuse_lseek_out, 8), SIZE(fuse_syncfs_in, 8),
 	SIZE(fuse_interrupt_in, 8),
 
