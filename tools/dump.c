@@ -668,16 +668,13 @@ static void look_for_users(const char *path)
 	close(fd);
 }
 
-/* The medium as it is; devdax can only be mapped shared. */
+/* The medium as it is. */
 static int open_raw(struct dump *d, bool need_super)
 {
 	struct pm_config cfg = { .flags = PM_RDONLY | PM_NOLOCK, .granularity = -1 };
-	struct stat st;
 	const char *bad;
 	int err, which;
 
-	if (!stat(d->path, &st) && S_ISCHR(st.st_mode))
-		cfg.flags = PM_NOLOCK;
 	err = pm_open(&d->pm, d->path, &cfg);
 	if (err)
 		return err;

@@ -336,15 +336,6 @@ static int size_file(const struct args *a, struct target *t)
 
 /* ---- finding the target ------------------------------------------------ */
 
-static int refuse_block(const char *path)
-{
-	log_err("%s is a block device, and those cannot be mapped. Make the namespace "
-		"devdax (ndctl create-namespace -f -e NAMESPACE --mode=devdax; destroys "
-		"its contents) and use /dev/daxX.Y, or put a DAX filesystem on it and "
-		"make the pool in a file there", path);
-	return -ENOTBLK;
-}
-
 /*
  * A daemon that has just been unmounted may still be sealing its pool: wait
  * two seconds before giving up.
@@ -382,7 +373,7 @@ static int open_target(const struct args *a, struct target *t)
 		return err;
 	}
 	if (S_ISBLK(st.st_mode))
-		return refuse_block(a->path);
+		return pm_refuse_block(a->path);
 	t->devdax = S_ISCHR(st.st_mode);
 	if (!t->devdax && !S_ISREG(st.st_mode)) {
 		log_err("%s is neither a file nor a devdax device", a->path);

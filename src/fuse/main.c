@@ -70,9 +70,7 @@ static int find_places(struct daemon *d)
 		return EXIT_MOUNT;
 	}
 	if (S_ISBLK(st.st_mode)) {
-		log_err("pool %s: a block device; make a filesystem with DAX on"
-			" it and the pool a file there, or use a devdax device",
-			o->pool);
+		pm_refuse_block(o->pool);
 		return EXIT_MOUNT;
 	}
 	return 0;
@@ -124,7 +122,7 @@ static int open_pool(struct daemon *d)
 static void say_what(struct daemon *d, bool to_user)
 {
 	bool safe = pm_survives_power_loss(d->fs->pm);
-	char what[160], again[64] = "";
+	char what[256], again[64] = "";
 
 	if (d->fs->replayed)
 		snprintf(again, sizeof(again), "; recovered %llu records",
@@ -140,10 +138,17 @@ static void say_what(struct daemon *d, bool to_user)
 
 static int check_holes(struct daemon *d)
 {
-	bool holes = d->fs->geo.sparse || pm_has_holes(d->fs->pm);
+	bool sparse = d->fs->geo.sparse;
 
-	if (!holes)
+	if (!sparse && !pm_has_holes(d->fs->pm))
 		return 0;
+	if (!sparse && !d->fs->ro) {
+		log_err("pool %s has holes, and was not made with --sparse:"
+			" refused, since a store into a hole can fail;"
+			" fallocate -l %llu %s fills them (or -o ro)", d->pool,
+			(unsigned long long)pm_size(d->fs->pm), d->pool);
+		return EXIT_MOUNT;
+	}
 	if (d->opt->fs.require_pmem) {
 		log_err("pool %s has holes, so a write can fail for lack of"
 			" space below it: refused (require-pmem)", d->pool);

@@ -286,8 +286,7 @@ static int open_copy(struct repair *r)
 	struct pm_config over = { .backend = &pm_backend_overlay, .granularity = -1 };
 	int err;
 
-	err = pm_overlay_new(&r->ov, o->path, &cfg,
-			     r->real && pm_kind(r->real) == PM_DEVDAX);
+	err = pm_overlay_new(&r->ov, o->path, &cfg, false);
 	if (err)
 		return err;
 	over.backend_arg = r->ov;

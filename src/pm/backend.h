@@ -10,6 +10,8 @@
 
 #include "pm/pm.h"
 
+#define PM_HUGE		(2u << 20)
+
 struct pm_map {			/* what open() fills in */
 	uint8_t *base;		/* mapped bytes; 2 MiB aligned if possible */
 	uint64_t size;
@@ -21,11 +23,18 @@ struct pm_map {			/* what open() fills in */
 	bool map_sync;
 	bool survives;		/* a loss of power, once fenced */
 	bool private;		/* PM_RDONLY: stores stay in DRAM */
+	bool by_hand;		/* open() failed because the kernel has no private
+				   mapping of it (devdax): use an overlay */
+	int prot;		/* mmap(2) protection of the mapping */
 	int map_flags;		/* mmap(2) flags that made the mapping */
 	uint32_t unit;		/* smallest piece that can be mapped anew;
 				   0: faults are not handled (no file) */
 	const uint8_t *copied;	/* private: bit n set, page n has been stored to
 				   and cannot be had from the file again */
+	int numa;		/* node the memory belongs to; -1: not known */
+	int huge;		/* percent that 2 MiB pages can map; -1: not known */
+	struct pm_range *bad;	/* bad memory that is known already (malloc) */
+	unsigned nr_bad;
 	void *priv;		/* the backend's own */
 };
 
@@ -42,9 +51,14 @@ struct pm_backend {
 	void (*window_done)(struct pm_map *m, uint64_t off, size_t len);
 	void (*flush)(struct pm_map *m, uint64_t off, size_t len);
 	int  (*fence)(struct pm_map *m);
+	/* see pm_bad_clear(); NULL: it cannot be done */
+	int  (*clear)(struct pm_map *m, struct pm_range r);
 };
 
 extern const struct pm_backend pm_backend_pmem2;
+
+/* How much of it can be mapped in 2 MiB pages; see struct pm_map. */
+int pm_huge_percent(const struct pm_map *m);
 
 /* Plain stores, for backends that wrap or run in memory. */
 void pm_plain_bits(uint8_t *base, uint64_t off, uint32_t bit, uint32_t nr, bool set);

@@ -33,6 +33,7 @@
 #include "base/log.h"
 
 #define MAX_POOLS	16
+#define PAGE		4096u
 
 static _Atomic(struct fault_pool *) pools[MAX_POOLS];
 
@@ -84,6 +85,45 @@ static bool is_lost(const struct fault_pool *fp, uint64_t off)
 	return false;
 }
 
+/* ---- memory of what is bad ------------------------------------------------ */
+
+/* The last news of each thread, for whoever has to answer for it. */
+static _Thread_local struct { const struct fault_pool *fp; uint64_t off; } mine;
+
+bool fault_here(const struct fault_pool *fp, uint64_t *off)
+{
+	bool yes = mine.fp == fp;
+
+	*off = mine.off;
+	if (yes)
+		mine.fp = NULL;
+	return yes;
+}
+
+/* With the lock: one writer, and readers that look below nr_bad only. */
+static bool note_bad(struct fault_pool *fp, struct pm_range r)
+{
+	unsigned n = atomic_load_explicit(&fp->nr_bad, memory_order_relaxed);
+
+	for (unsigned i = 0; i < n; i++)
+		if (r.off >= fp->bad[i].off && r.off + r.len <= fp->bad[i].off + fp->bad[i].len)
+			return false;
+	if (n == PM_BAD_MAX)
+		return false;
+	fp->bad[n] = r;
+	atomic_store_explicit(&fp->nr_bad, n + 1, memory_order_release);
+	return true;
+}
+
+void fault_note_bad(struct fault_pool *fp, struct pm_range r)
+{
+	lock(fp);
+	note_bad(fp, r);
+	unlock(fp);
+}
+
+/* ---- the handler ----------------------------------------------------------- */
+
 static bool stand_in(struct fault_pool *fp, uint64_t addr_off)
 {
 	uint64_t off = align_down(addr_off, fp->unit);
@@ -93,6 +133,10 @@ static bool stand_in(struct fault_pool *fp, uint64_t addr_off)
 	lock(fp);
 	atomic_fetch_add(&fp->count, 1);
 	atomic_store(&fp->last, addr_off);
+	if (note_bad(fp, (struct pm_range){ align_down(addr_off, PAGE), PAGE })) {
+		mine.fp = fp;
+		mine.off = align_down(addr_off, PAGE);
+	}
 	if (!listed(fp, off)) {
 		atomic_store(&fp->seq, (atomic_load(&fp->seq) + 2) | 1); /* F1 */
 		p = mmap(fp->base + off, fp->unit, PROT_READ | PROT_WRITE,
@@ -109,14 +153,31 @@ static bool stand_in(struct fault_pool *fp, uint64_t addr_off)
 	return ok;
 }
 
+/*
+ * Notice of bad memory that nobody has touched yet. It comes at any moment,
+ * even while this thread has the lock: then the news is left for who touches.
+ */
+static void note_ahead(struct fault_pool *fp, const void *addr)
+{
+	uint64_t off = (uint64_t)((uintptr_t)addr - (uintptr_t)fp->base);
+
+	if (atomic_flag_test_and_set_explicit(&fp->busy, memory_order_acquire))
+		return;
+	note_bad(fp, (struct pm_range){ align_down(off, PAGE), PAGE });
+	unlock(fp);
+}
+
 static void on_sigbus(int sig, siginfo_t *si, void *uc)
 {
 	struct fault_pool *fp = si->si_code > 0 ? find(si->si_addr) : NULL;
 	int saved = errno;
 
 	(void)uc;
-	if (si->si_code == BUS_MCEERR_AO)
-		return;		/* advance notice: nobody has read it yet */
+	if (si->si_code == BUS_MCEERR_AO) {
+		if (fp)
+			note_ahead(fp, si->si_addr);
+		return;
+	}
 	if (fp && stand_in(fp, (uint64_t)((uintptr_t)si->si_addr -
 					  (uintptr_t)fp->base))) {
 		errno = saved;
@@ -149,6 +210,7 @@ int fault_register(struct fault_pool *fp, const struct pm_map *m)
 	fp->unit = m->unit;
 	fp->fd = m->fd;
 	fp->map_flags = m->map_flags;
+	fp->prot = m->prot;
 	fp->copied = m->copied;
 	for (unsigned i = 0; i < MAX_POOLS; i++) {
 		struct fault_pool *none = NULL;
@@ -174,8 +236,8 @@ void fault_unregister(struct fault_pool *fp)
 
 static bool map_back(struct fault_pool *fp, uint64_t off, uint64_t len)
 {
-	return mmap(fp->base + off, len, PROT_READ | PROT_WRITE,
-		    fp->map_flags | MAP_FIXED, fp->fd, (off_t)off) != MAP_FAILED;
+	return mmap(fp->base + off, len, fp->prot, fp->map_flags | MAP_FIXED, fp->fd,
+		    (off_t)off) != MAP_FAILED;
 }
 
 bool fault_repair(struct fault_pool *fp)

@@ -53,11 +53,17 @@ int pm_overlay_new(struct pm_overlay **out, const char *path,
 
 	if (!ov)
 		return -ENOMEM;
-	in.flags = (cfg->flags & PM_NOLOCK) | (by_hand ? 0 : PM_RDONLY);
+	in.flags = (cfg->flags & PM_NOLOCK) | (by_hand ? PM_LOOK : PM_RDONLY);
 	ov->be = cfg->backend ? cfg->backend : &pm_backend_pmem2;
-	ov->by_hand = by_hand;
 	ov->inner.fd = -1;
 	err = ov->be->open(&ov->inner, path, &in);
+	if (err && ov->inner.by_hand) {
+		by_hand = true;
+		in.flags = (cfg->flags & PM_NOLOCK) | PM_LOOK;
+		ov->inner = (struct pm_map){ .fd = -1 };
+		err = ov->be->open(&ov->inner, path, &in);
+	}
+	ov->by_hand = by_hand;
 	if (err) {
 		free(ov);
 		return err;
@@ -207,6 +213,7 @@ static int overlay_open(struct pm_map *m, const char *path, const struct pm_conf
 	(void)path;
 	*m = ov->inner;
 	m->private = true;
+	m->by_hand = false;
 	if (ov->by_hand)
 		m->copied = ov->copied;
 	m->priv = ov;

@@ -20,9 +20,9 @@ extern const struct pm_backend pm_backend_overlay;	/* arg: struct pm_overlay */
 
 /*
  * Map the pool at path. cfg says how to open it: backend, PM_NOLOCK if the
- * caller holds the lock already. by_hand: the kernel cannot map it privately
- * (devdax); pieces of it are copied before they are first stored to. The
- * errors of pm_open().
+ * caller holds the lock already. Where the kernel cannot map it privately
+ * (devdax), or by_hand asks for it, it is mapped shared and pieces of it are
+ * copied before they are first stored to. The errors of pm_open().
  */
 int pm_overlay_new(struct pm_overlay **out, const char *path,
 		   const struct pm_config *cfg, bool by_hand);

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "pm/backend.h"
 #include "pm/fault.h"
+#include "pm/overlay.h"
 
 /* Counters of threads that rarely meet: one line each, summed when asked. */
 #define NR_COUNTS	16
@@ -31,6 +32,7 @@ struct counts {
 struct pm {
 	struct pm_map m;		/* (c) */
 	const struct pm_backend *be;	/* (c) */
+	struct pm_overlay *overlay;	/* (c) ours, or NULL */
 	struct fault_pool fault;
 	_Atomic uint64_t say_next;	/* log when so many faults are reached */
 	struct counts counts[NR_COUNTS];
@@ -68,6 +70,18 @@ static inline void count(_Atomic uint64_t *c, uint64_t n)
 
 /* ---- open and close ---------------------------------------------------- */
 
+/* PM_RDONLY of what the kernel cannot map privately. */
+static int open_by_hand(struct pm *pm, const char *path, const struct pm_config *cfg)
+{
+	int err = pm_overlay_new(&pm->overlay, path, cfg, true);
+	struct pm_config over = { .backend_arg = pm->overlay, .granularity = -1 };
+
+	if (err)
+		return err;
+	pm->be = &pm_backend_overlay;
+	return pm->be->open(&pm->m, path, &over);
+}
+
 int pm_open(struct pm **out, const char *path, const struct pm_config *cfg)
 {
 	struct pm *pm;
@@ -78,10 +92,14 @@ int pm_open(struct pm **out, const char *path, const struct pm_config *cfg)
 		return -ENOMEM;
 	memset(pm, 0, sizeof(*pm));
 	pm->be = cfg->backend ? cfg->backend : &pm_backend_pmem2;
-	pm->m.fd = -1;
+	pm->m = (struct pm_map){ .fd = -1, .numa = -1, .huge = -1 };
 	err = pm->be->open(&pm->m, path, cfg);
+	if (err && pm->m.by_hand)
+		err = open_by_hand(pm, path, cfg);
 	if (err)
 		goto free_pm;
+	for (unsigned i = 0; i < pm->m.nr_bad; i++)
+		fault_note_bad(&pm->fault, pm->m.bad[i]);
 	err = fault_register(&pm->fault, &pm->m);
 	if (err)
 		goto close_map;
@@ -91,6 +109,7 @@ int pm_open(struct pm **out, const char *path, const struct pm_config *cfg)
 close_map:
 	pm->be->close(&pm->m);
 free_pm:
+	pm_overlay_free(pm->overlay);
 	free(pm);
 	return err;
 }
@@ -101,6 +120,7 @@ void pm_close(struct pm *pm)
 		return;
 	fault_unregister(&pm->fault);
 	pm->be->close(&pm->m);
+	pm_overlay_free(pm->overlay);
 	free(pm);
 }
 
@@ -148,8 +168,19 @@ static const char *remark(const struct pm_map *m)
 		return "forced, does not survive a loss of power";
 	if (m->granularity == PM_GRAN_PAGE)
 		return "page cache, synced by msync";
-	return m->kind == PM_FSDAX ? "persistent memory, MAP_SYNC" :
-				     "persistent memory";
+	return "persistent memory";
+}
+
+static void describe_huge(const struct pm_map *m, char *buf, size_t size)
+{
+	if (m->huge == 100)
+		snprintf(buf, size, ", 2 MiB pages");
+	else if (m->huge > 0)
+		snprintf(buf, size, ", 2 MiB pages for %d%%", m->huge);
+	else if (m->huge == 0)
+		snprintf(buf, size, ", no 2 MiB pages");
+	else
+		*buf = '\0';
 }
 
 const char *pm_describe(const struct pm *pm, char *buf, size_t size)
@@ -164,8 +195,14 @@ const char *pm_describe(const struct pm *pm, char *buf, size_t size)
 		[PM_GRAN_PAGE] = "page",
 	};
 
-	snprintf(buf, size, "%s, %s granularity (%s)%s", kind[pm->m.kind],
-		 gran[pm->m.granularity], remark(&pm->m),
+	char huge[32], numa[32] = "";
+
+	describe_huge(&pm->m, huge, sizeof(huge));
+	if (pm->m.numa >= 0)
+		snprintf(numa, sizeof(numa), ", NUMA node %d", pm->m.numa);
+	snprintf(buf, size, "%s, %s granularity%s%s%s (%s)%s", kind[pm->m.kind],
+		 gran[pm->m.granularity], pm->m.map_sync && pm->m.kind == PM_FSDAX ?
+		 ", MAP_SYNC" : "", huge, numa, remark(&pm->m),
 		 pm->m.private ? ", read-only" : "");
 	return buf;
 }
@@ -339,4 +376,37 @@ uint64_t pm_fault_count(const struct pm *pm, uint64_t *last_off)
 	if (last_off)
 		*last_off = atomic_load(&pm->fault.last);
 	return atomic_load(&pm->fault.count);
+}
+
+bool pm_fault_here(const struct pm *pm, uint64_t *off)
+{
+	return fault_here(&pm->fault, off);
+}
+
+/* ---- bad memory -------------------------------------------------------- */
+
+unsigned pm_bad_count(const struct pm *pm)
+{
+	return atomic_load_explicit(&pm->fault.nr_bad, memory_order_acquire);
+}
+
+struct pm_range pm_bad(const struct pm *pm, unsigned i)
+{
+	return pm->fault.bad[i];
+}
+
+void pm_touch(const void *at, size_t len)
+{
+	const volatile uint8_t *p = at;
+
+	for (size_t i = 0; i < len; i += 64)
+		(void)p[i];
+	if (len)
+		(void)p[len - 1];
+}
+
+int pm_bad_clear(struct pm *pm, struct pm_range r)
+{
+	PM_CHECK(pm, r.off, r.len);
+	return pm->be->clear ? pm->be->clear(&pm->m, r) : -EOPNOTSUPP;
 }

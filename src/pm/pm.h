@@ -34,6 +34,7 @@ enum pm_kind { PM_FILE, PM_TMPFS, PM_FSDAX, PM_DEVDAX, PM_MEMORY };
 #define PM_RDONLY	0x01u	/* map private: stores stay in DRAM (L14) */
 #define PM_CREATE	0x02u	/* mkfs: no lock conflict check of content */
 #define PM_NOLOCK	0x04u	/* dump: look even while someone else works */
+#define PM_LOOK		0x08u	/* map shared and never store: under an overlay */
 
 struct pm;
 struct pm_backend;
@@ -54,6 +55,8 @@ struct pm_config {
  * Otherwise -errno of open/map. A line saying why has been logged.
  */
 int pm_open(struct pm **out, const char *path, const struct pm_config *cfg);
+/* Say what to do with a block device; -ENOTBLK. */
+int pm_refuse_block(const char *path);
 void pm_close(struct pm *pm);
 
 uint64_t pm_size(const struct pm *pm);
@@ -62,7 +65,10 @@ enum pm_kind pm_kind(const struct pm *pm);
 int pm_fd(const struct pm *pm);		/* -1: none (tests) */
 bool pm_has_holes(const struct pm *pm);	/* file blocks are missing */
 bool pm_survives_power_loss(const struct pm *pm);
-/* One line for people: "tmpfs file, cache-line granularity (DRAM emulating pmem)" */
+/*
+ * One line for people: "fsdax file, cache-line granularity, MAP_SYNC, 2 MiB
+ * pages, NUMA node 0 (persistent memory)".
+ */
 const char *pm_describe(const struct pm *pm, char *buf, size_t size);
 
 /* Read-only view of [off, off + len). */
@@ -134,5 +140,33 @@ bool pm_faulted(const struct pm *pm, uint64_t mark);
 void pm_fault_repair(struct pm *pm);
 /* Number of faults so far and the pool offset of the last (for the log). */
 uint64_t pm_fault_count(const struct pm *pm, uint64_t *last_off);
+/* Has this thread met a page since it last asked that was not known to be bad?
+ * Where (the last one)? */
+bool pm_fault_here(const struct pm *pm, uint64_t *off);
+
+/* ---- bad memory -------------------------------------------------------- */
+
+struct pm_range { uint64_t off, len; };
+
+/*
+ * Pages that cannot be read: those the kernel knew of when the pool was
+ * opened, then those that a fault met since. The list only grows, up to
+ * PM_BAD_MAX; what is beyond is not remembered.
+ */
+#define PM_BAD_MAX	1024u
+unsigned pm_bad_count(const struct pm *pm);
+struct pm_range pm_bad(const struct pm *pm, unsigned i);
+
+/* Read a byte of every cache line, so that what is bad there becomes known
+ * (the kernel's own accesses end in EFAULT and tell nobody where). */
+void pm_touch(const void *at, size_t len);
+
+/*
+ * Give up the bytes of the known bad blocks that touch r, so that the device
+ * takes them out of its list. What is read there afterwards is zero, or
+ * whatever the device makes of it. -ENOENT: the device has no such block;
+ * -EOPNOTSUPP, -EIO: it refused, and a line says so.
+ */
+int pm_bad_clear(struct pm *pm, struct pm_range r);
 
 #endif

@@ -41,6 +41,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "pm/backend.h"
+#include "pm/badblocks.h"
 
 #define FORCE_ENV	"PMEM2_FORCE_GRANULARITY"
 #define PAGE		4096u
@@ -76,15 +77,8 @@ struct pool {
 
 static int refuse(const char *path, mode_t mode)
 {
-	if (S_ISBLK(mode)) {
-		log_err("%s is a block device; pmemfs needs a devdax device or a "
-			"file on a dax filesystem. Either turn the namespace into "
-			"devdax (destroys its contents): ndctl create-namespace -f "
-			"-e namespaceX.Y --mode=devdax; or make an ext4 or xfs on "
-			"it, mount that with -o dax, and use a file there",
-			path);
-		return -ENOTBLK;
-	}
+	if (S_ISBLK(mode))
+		return pm_refuse_block(path);
 	log_err("%s is %s; a pool is a regular file or a devdax device", path,
 		S_ISDIR(mode) ? "a directory" : "not something to map");
 	return -EMEDIUMTYPE;
@@ -92,7 +86,8 @@ static int refuse(const char *path, mode_t mode)
 
 static int open_file(const char *path, unsigned flags, struct stat *st)
 {
-	int oflags = (flags & PM_RDONLY ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY;
+	bool ro = flags & (PM_RDONLY | PM_LOOK);
+	int oflags = (ro ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY;
 	int fd, err;
 
 	/* look before opening: opening some devices does things */
@@ -107,7 +102,7 @@ static int open_file(const char *path, unsigned flags, struct stat *st)
 	if (fd < 0 || fstat(fd, st) < 0) {
 		err = -errno;
 		log_err("cannot open %s: %s%s", path, strerror(-err),
-			(err == -EACCES || err == -EROFS) && !(flags & PM_RDONLY) ?
+			(err == -EACCES || err == -EROFS) && !ro ?
 			" (read-only use is possible: -o ro)" : "");
 		if (fd >= 0)
 			close(fd);
@@ -122,7 +117,7 @@ static int lock_file(int fd, const char *path, unsigned flags)
 
 	if (flags & PM_NOLOCK)
 		return 0;
-	if (!flock(fd, (flags & PM_RDONLY ? LOCK_SH : LOCK_EX) | LOCK_NB))
+	if (!flock(fd, (flags & (PM_RDONLY | PM_LOOK) ? LOCK_SH : LOCK_EX) | LOCK_NB))
 		return 0;
 	err = -errno;
 	if (err == -EWOULDBLOCK) {
@@ -169,7 +164,9 @@ static void classify(struct pm_map *m, const struct stat *st)
 		return;
 	}
 	m->kind = PM_FILE;
-	m->holes = (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size;
+	/* blocks alone would call a compressed file full of holes */
+	m->holes = (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size &&
+		lseek(m->fd, 0, SEEK_HOLE) < st->st_size;
 	m->map_sync = can_map_sync(m->fd);
 	if (m->map_sync)
 		m->kind = PM_FSDAX;
@@ -267,6 +264,8 @@ static int map_pool(struct pm_map *m, struct pool *p, int wanted)
 		return err;
 	err = pmem2_config_set_required_store_granularity(cfg,
 						PMEM2_GRANULARITY_PAGE);
+	if (!err && !(m->prot & PROT_WRITE))
+		err = pmem2_config_set_protection(cfg, PMEM2_PROT_READ);
 	if (!err)
 		err = map_new(p, cfg, wanted);
 	pmem2_config_delete(&cfg);
@@ -366,8 +365,7 @@ static int check_source(struct pm_map *m, struct pool *p, const char *path)
 		return -EINVAL;
 	}
 	if (m->kind == PM_DEVDAX && m->private) {
-		log_err("%s: a devdax device cannot be mapped read-only: its log "
-			"could not be replayed into memory of our own", path);
+		m->by_hand = true;		/* pm.c knows what to do */
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -390,6 +388,10 @@ static int open_mapped(struct pm_map *m, struct pool *p, const char *path, int f
 	}
 	adopt_map(m, p, wanted);
 	m->survives = found_survival(m, st);
+	if (pmem2_source_numa_node(p->src, &m->numa))
+		m->numa = -1;
+	m->huge = pm_huge_percent(m);
+	badblocks_find(m, p->src);
 	return track_copies(m, p);
 }
 
@@ -420,6 +422,7 @@ static int pmem2_open(struct pm_map *m, const char *path, const struct pm_config
 	pthread_mutex_init(&p->sync, NULL);
 	pthread_mutex_init(&p->range, NULL);
 	m->private = cfg->flags & PM_RDONLY;
+	m->prot = cfg->flags & PM_LOOK ? PROT_READ : PROT_READ | PROT_WRITE;
 	m->priv = p;
 	err = open_file(path, cfg->flags, &st);
 	if (err < 0)
@@ -430,6 +433,7 @@ static int pmem2_open(struct pm_map *m, const char *path, const struct pm_config
 		err = open_mapped(m, p, path, cfg->granularity, &st);
 	if (!err)
 		return 0;
+	free(m->bad);
 	close(m->fd);
 drop:
 	drop_pool(p);
@@ -438,6 +442,7 @@ drop:
 
 static void pmem2_close(struct pm_map *m)
 {
+	free(m->bad);
 	drop_pool(m->priv);
 	close(m->fd);		/* and with it the lock */
 }
@@ -589,6 +594,15 @@ static int pmem2_fence(struct pm_map *m)
 	return 0;
 }
 
+/* ---- bad memory -------------------------------------------------------- */
+
+static int pmem2_clear(struct pm_map *m, struct pm_range r)
+{
+	const struct pool *p = m->priv;
+
+	return badblocks_clear(p->src, r);
+}
+
 const struct pm_backend pm_backend_pmem2 = {
 	.name		= "pmem2",
 	.open		= pmem2_open,
@@ -602,4 +616,5 @@ const struct pm_backend pm_backend_pmem2 = {
 	.window_done	= pmem2_window_done,
 	.flush		= pmem2_flush,
 	.fence		= pmem2_fence,
+	.clear		= pmem2_clear,
 };

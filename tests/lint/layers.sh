@@ -36,6 +36,7 @@ own()
 		inc=$(sed -E 's/.*"([^"]*)".*/\1/' <<<"$line")
 		case $inc in
 		pmemfs/format.h) continue ;;
+		tools/*) [ "$layer" = tools ] || echo "$file:$line: only tools" ;;
 		fuse/*) [ "$layer" = fuse ] || echo "$file:$line: only src/fuse" ;;
 		base/*|pm/*|copy/*|meta/*|op/*)
 			[ "$(rank "${inc%%/*}")" -le "$(rank "$layer")" ] ||
@@ -75,7 +76,7 @@ done
 
 third 'fuse(3/|_|\.h)' src/fuse/
 third '(linux/fuse\.h|liburing)' src/fuse/
-third 'libpmem' src/pm/pm_pmem2.c
+third 'libpmem' src/pm/pm_pmem2.c src/pm/badblocks.c
 third '(accel-config/|linux/idxd)' src/copy/copy_dsa.c
 third '(blkid/|uuid/|json-c/|json\.h)' tools/
 third 'check\.h' nowhere

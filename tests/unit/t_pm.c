@@ -94,7 +94,8 @@ START_TEST(tmpfs_is_dram_in_the_role_of_pmem)
 	ck_assert(pm_has_holes(pm));
 	ck_assert_uint_eq((uintptr_t)pm_at(pm, 0, 0) % (2 << 20), 0);
 	ck_assert_str_eq(pm_describe(pm, text, sizeof(text)),
-			 "tmpfs file, cache-line granularity (DRAM emulating pmem)");
+			 "tmpfs file, cache-line granularity, no 2 MiB pages "
+			 "(DRAM emulating pmem)");
 	pm_close(pm);
 	unlink(path);
 }
