@@ -23,6 +23,8 @@ int copy_pipe(struct pm *pm, uint64_t off, struct payload *p, size_t len)
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EFAULT)
+			pm_touch(to + got, len - got);	/* bad memory: where? */
 		if (n <= 0)
 			break;
 		got += (size_t)n;

@@ -18,11 +18,13 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/log.h"
 #include "fuse/ops.h"
 #include "fuse/session.h"
+#include "meta/owner.h"
 
 struct handler {
 	const char *name;
@@ -163,12 +165,29 @@ int take_names(const struct request *rq, struct name *name, unsigned nr)
 	return left ? -EINVAL : 0;
 }
 
+/* A page was found to be bad: in whose name? Once for each page. */
+static void say_bad(const struct request *rq, uint64_t off)
+{
+	uint64_t ino = rq->h->nodeid & PMEMFS_MAX_INO;
+	const struct fs *fs = rq->s->fs;
+	char *path = malloc(OWNER_PATH_MAX);
+
+	if (path)
+		owner_path(fs->pm, &fs->geo, ino, path, OWNER_PATH_MAX);
+	log_err("bad memory at pool offset %llu: %s of %s (inode %llu) got an I/O "
+		"error; the page is not used again (fsck.pmemfs --media names "
+		"what was lost)", (unsigned long long)off, handler_of(rq->h->opcode)->name,
+		path ? path : "?", (unsigned long long)ino);
+	free(path);
+	pm_fault_repair(fs->pm);	/* looking for the name may have met more */
+}
+
 void dispatch(struct request *rq)
 {
 	const struct handler *ha = handler_of(rq->h->opcode);
 	struct pm *pm = rq->s->fs->pm;
 	uint64_t mark = pm_fault_mark(pm);
-	uint64_t unique = rq->h->unique;
+	uint64_t unique = rq->h->unique, bad;
 	int err;
 
 	log_debug("%llu %s node %llx, %u bytes", (unsigned long long)unique,
@@ -183,8 +202,11 @@ void dispatch(struct request *rq)
 	}
 	/* op/ has turned a fault into -EIO where it mattered; whatever was
 	 * met, no lock is held now: put the pool back in its place */
-	if (rq->error == -EIO || pm_faulted(pm, mark))
+	if (rq->error == -EIO || pm_faulted(pm, mark)) {
 		pm_fault_repair(pm);
+		if (pm_fault_here(pm, &bad))
+			say_bad(rq, bad);
+	}
 	if (!ha->silent)
 		log_debug("%llu %s: %d", (unsigned long long)unique, ha->name,
 			  rq->error);

@@ -99,7 +99,9 @@ static int read_mapped(struct request *rq, uint64_t pos, size_t len)
 		return -EIO;
 	}
 	err = reply_iov(rq, iov, nr + 1);
-	/* EFAULT: the kernel has answered EIO in our place */
+	/* EFAULT: the kernel has answered EIO in our place, but not told where */
+	for (unsigned i = 0; err == -EFAULT && i < nr; i++)
+		pm_touch(piece[i].base, piece[i].len);
 	if (op_read_done(&rq->ctx, &r) || err == -EFAULT)
 		rq->error = -EIO;
 	return 0;

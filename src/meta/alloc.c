@@ -21,6 +21,9 @@
  *   P6  A hostile pool lets two inodes own a block; both may pass P3's
  *       comparison before either record is applied. The second to free it
  *       finds it free and leaves it so.
+ *   P7  A block that is known to be bad memory stays busy from then on: one
+ *       that is free is taken out at once, one in use when it is freed. On
+ *       the medium it is free; the next mount learns of it as this one did.
  *
  * Placement: after goal if there is one; else from a cursor of the thread, so
  * that threads work in different groups. A run never crosses a group.
@@ -42,6 +45,7 @@ struct group {
 	uint64_t *busy;			/* NULL: not loaded; under lock */
 	uint32_t free;			/* clear bits in busy; under lock */
 	_Atomic uint32_t longest;	/* no run is longer than this; a hint */
+	uint64_t *lost;			/* bad memory, NULL: none; under lock (P7) */
 	bool bad;			/* damaged: nothing is taken or freed */
 };
 
@@ -59,6 +63,8 @@ struct alloc {
 	pthread_mutex_t wait_lock;	/* guards the quarantine */
 	struct waiting *wait;
 	size_t nr_wait, room;
+	pthread_mutex_t bad_lock;	/* before a group's */
+	_Atomic unsigned bad_seen;	/* ranges of pm_bad() that the groups know */
 };
 
 int alloc_open(struct fs *fs, uint64_t blocks_free)
@@ -80,6 +86,7 @@ int alloc_open(struct fs *fs, uint64_t blocks_free)
 	for (g = 0; g < CURSORS; g++)
 		a->cursor[g] = fs->geo.nr_groups / CURSORS * g * (uint64_t)PMEMFS_GROUP_BLOCKS;
 	pthread_mutex_init(&a->wait_lock, NULL);
+	pthread_mutex_init(&a->bad_lock, NULL);
 	a->free = (int64_t)blocks_free;
 	fs->alloc = a;
 	return 0;
@@ -95,8 +102,10 @@ void alloc_close(struct fs *fs)
 	for (g = 0; g < fs->geo.nr_groups; g++) {
 		pthread_mutex_destroy(&a->group[g].lock);
 		free(a->group[g].busy);
+		free(a->group[g].lost);
 	}
 	pthread_mutex_destroy(&a->wait_lock);
+	pthread_mutex_destroy(&a->bad_lock);
 	free(a->group);
 	free(a->wait);
 	free(a);
@@ -224,6 +233,67 @@ void alloc_derive(struct fs *fs, uint32_t g)
 	d.crc = put32(seal_crc(&d, sizeof(d), desc_off(fs, g)));
 	pm_write(fs->pm, desc_off(fs, g), &d, sizeof(d));
 	pm_flush(fs->pm, desc_off(fs, g), sizeof(d));
+}
+
+/* ---- bad memory (P7) ------------------------------------------------------------ */
+
+/* Called with the group's lock, the group loaded. */
+static void lose_block(struct alloc *a, struct group *gr, uint32_t bit)
+{
+	if (!gr->lost)
+		gr->lost = calloc(WORDS, sizeof(*gr->lost));
+	if (!gr->lost || bit_get(gr->lost, bit))
+		return;			/* out of memory: at worst it fails once more */
+	bits_set(gr->lost, bit, 1, true);
+	if (bit_get(gr->busy, bit))
+		return;
+	bits_set(gr->busy, bit, 1, true);
+	gr->free--;
+	atomic_fetch_sub(&a->free, 1);
+}
+
+static void lose_range(struct fs *fs, struct pm_range r)
+{
+	uint64_t blk = max64(off_blk(r.off), fs->geo.data_blk);
+	uint64_t end = min64(off_blk(r.off + r.len), fs->geo.nr_blocks - 1);
+
+	for (; blk < end; blk++) {
+		uint32_t g = (uint32_t)(blk / PMEMFS_GROUP_BLOCKS);
+		struct group *gr = &fs->alloc->group[g];
+
+		pthread_mutex_lock(&gr->lock);
+		if (!group_load(fs, g))
+			lose_block(fs->alloc, gr, blk % PMEMFS_GROUP_BLOCKS);
+		pthread_mutex_unlock(&gr->lock);
+	}
+}
+
+static void learn_bad(struct fs *fs)
+{
+	struct alloc *a = fs->alloc;
+	unsigned n = pm_bad_count(fs->pm);
+
+	if (n == atomic_load_explicit(&a->bad_seen, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&a->bad_lock);
+	for (unsigned i = atomic_load(&a->bad_seen); i < n; i++) {
+		lose_range(fs, pm_bad(fs->pm, i));
+		atomic_store_explicit(&a->bad_seen, i + 1, memory_order_release);
+	}
+	pthread_mutex_unlock(&a->bad_lock);
+}
+
+/* Back to busy what is bad among bits that were cleared. Returns how many. */
+static uint32_t keep_lost(struct group *gr, uint32_t bit, uint64_t n)
+{
+	uint32_t kept = 0;
+
+	for (; gr->lost && n; bit++, n--)
+		if (bit_get(gr->lost, bit)) {
+			bits_set(gr->busy, bit, 1, true);
+			kept++;
+		}
+	return kept;
 }
 
 /* ---- finding a run -------------------------------------------------------------- */
@@ -391,6 +461,7 @@ static int reserve_once(struct fs *fs, unsigned flags, uint64_t goal, uint64_t w
 
 	if (ALLOC_ROOM_OF(flags))
 		w.room = 1ull << ALLOC_ROOM_OF(flags);
+	learn_bad(fs);
 	w.want = promise(fs, flags, min64(want, PMEMFS_GROUP_BLOCKS), min);
 	if (!w.want)
 		return -ENOSPC;
@@ -428,10 +499,10 @@ static uint64_t count_busy(const uint64_t *w, uint32_t b, uint64_t n)
 	return set;
 }
 
-/* P2. Returns how many it cleared: all, but for P6. */
+/* P2. Returns how many it cleared: all, but for P6 and P7. */
 static uint64_t clear_busy(struct fs *fs, struct run r)
 {
-	uint64_t n, k, all = 0, want = r.len;
+	uint64_t n, k, all = 0, lost = 0, want = r.len;
 
 	for (; r.len; r.blk += n, r.len -= n) {
 		uint32_t bit = r.blk % PMEMFS_GROUP_BLOCKS;
@@ -443,13 +514,16 @@ static uint64_t clear_busy(struct fs *fs, struct run r)
 		k = bits_all_set(gr->busy, bit, n) ? n : count_busy(gr->busy, bit, n);
 		bits_set(gr->busy, bit, n, false);
 		gr->free += (uint32_t)k;
+		all += k;
+		k = keep_lost(gr, bit, n);
+		gr->free -= (uint32_t)k;
 		gr->longest = gr->free;
 		pthread_mutex_unlock(&gr->lock);
-		all += k;
+		lost += k;
 	}
 	if (all != want)
 		damaged(fs, blk_off(r.blk), "a block was freed by two owners");	/* P6 */
-	return all;
+	return all - lost;
 }
 
 void alloc_unreserve(struct fs *fs, struct run r)

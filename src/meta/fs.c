@@ -205,6 +205,24 @@ static void fs_free(struct fs *fs)
 	free(fs);
 }
 
+/* Stores reach it without a system call, and it keeps them. */
+static bool is_pmem(const struct pm *pm)
+{
+	return pm_survives_power_loss(pm) && pm_granularity(pm) != PM_GRAN_PAGE &&
+		!pm_has_holes(pm);
+}
+
+static void say_bad_memory(struct fs *fs)
+{
+	unsigned n = pm_bad_count(fs->pm);
+
+	if (n)
+		log_warn("the pool has %u ranges of bad memory, the first at pool offset "
+			 "%llu: they are not given out any more (fsck.pmemfs --media "
+			 "names the files that lost something)", n,
+			 (unsigned long long)pm_bad(fs->pm, 0).off);
+}
+
 static int check_medium(struct fs *fs)
 {
 	char what[256];
@@ -214,7 +232,7 @@ static int check_medium(struct fs *fs)
 			(unsigned long long)pm_size(fs->pm), (unsigned long long)PMEMFS_MIN_POOL);
 		return -EMEDIUMTYPE;
 	}
-	if (fs->opt.require_pmem && (!pm_survives_power_loss(fs->pm) || pm_has_holes(fs->pm))) {
+	if (fs->opt.require_pmem && !is_pmem(fs->pm)) {
 		log_err("--require-pmem: the pool lies on %s%s",
 			pm_describe(fs->pm, what, sizeof(what)),
 			pm_has_holes(fs->pm) ? " and has holes" : "");
@@ -226,12 +244,15 @@ static int check_medium(struct fs *fs)
 static int open_super(struct fs *fs)
 {
 	const char *other;
+	bool overwritten;
 	int which, err;
 
 	err = super_read(fs->pm, &fs->geo, &which, &other);
+	overwritten = !err && which && !fs->ro && mend_is_overwritten(fs->pm);
+	pm_fault_repair(fs->pm);		/* in bad memory: the other is as good */
 	if (err)
 		return err;
-	if (which && !fs->ro && mend_is_overwritten(fs->pm)) {
+	if (overwritten) {
 		log_err("something that is not pmemfs begins where the pool does; only its "
 			"last block still says pmemfs. If you want the pool back: fsck.pmemfs -y");
 		return -EUCLEAN;
@@ -266,6 +287,7 @@ static int open_parts(struct fs *fs)
 		err = icache_open(fs);
 	if (!err)
 		err = orphan_open(fs);
+	pm_fault_repair(fs->pm);
 	if (err && !(fs->opt.salvage && err == -EUCLEAN))
 		return err;
 	if (fs->itable)
@@ -294,8 +316,10 @@ int fs_open(struct fs **out, const char *path, const struct fs_options *opt)
 	err = fs->verified ? pm_open(&fs->pm, path, &cfg) : -ENOMEM;
 	if (!err)
 		err = check_medium(fs);
-	if (!err)
+	if (!err) {
+		say_bad_memory(fs);
 		err = open_super(fs);
+	}
 	if (!err)
 		err = open_parts(fs);
 	if (!err)

@@ -18,6 +18,8 @@
  *       touched and derived is flushed and fenced.
  *   R4  Both slots get the new watermark and a new secret epoch, in turn with
  *       a fence between. From then on no old record is valid any more.
+ *   R5  Memory that cannot be read looks like zeros, and zeros like the end of
+ *       the log: nothing is believed, and no slot written, after a fault.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -252,14 +254,30 @@ static int new_epoch(struct fs *fs, struct redo_start *st)
 	return 0;
 }
 
+/* R5 */
+static int unreadable(struct fs *fs, const char *what)
+{
+	uint64_t off = 0;
+
+	pm_fault_count(fs->pm, &off);
+	log_err("%s lies in bad memory, at pool offset %llu: unmounted, fsck.pmemfs "
+		"--media clears it", what, (unsigned long long)off);
+	return -EIO;
+}
+
 int recover(struct fs *fs, struct redo_start *st, uint64_t *replayed)
 {
+	uint64_t mark = pm_fault_mark(fs->pm);
 	struct scan s = { .fs = fs };
 	bool other_ok;
 	int err;
 
 	*replayed = 0;
 	err = slot_read(fs, st, &other_ok);
+	if (pm_faulted(fs->pm, mark) && (err || !fs->ro))
+		return unreadable(fs, "a checkpoint slot");
+	pm_fault_repair(fs->pm);
+	mark = pm_fault_mark(fs->pm);
 	if (err)
 		return damaged(fs, blk_off(PMEMFS_BLK_SLOT0), "both checkpoint slots are bad");
 	if (!other_ok)
@@ -268,8 +286,12 @@ int recover(struct fs *fs, struct redo_start *st, uint64_t *replayed)
 		return 0;
 	s.watermark = st->watermark;
 	err = collect(&s, st->epoch);
+	if (pm_faulted(fs->pm, mark))
+		err = unreadable(fs, "the log");
 	if (!err && s.nr)
 		err = replay(&s, st);
+	if (!err && pm_faulted(fs->pm, mark))
+		err = unreadable(fs, "what the log is replayed onto");
 	*replayed = s.nr;
 	free(s.v);
 	if (err || fs->ro)
