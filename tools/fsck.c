@@ -31,6 +31,7 @@
 #include "meta/super.h"
 #include "meta/verify.h"
 #include "pm/pm.h"
+#include "tools/media.h"
 
 /* fsck(8): added up */
 enum {
@@ -46,12 +47,13 @@ enum pass { PASS_LOOK = 1, PASS_REPAIR, PASS_AGAIN };
 
 struct check {
 	const char *path;
-	bool look, yes, preen, force, verbose, json;
+	bool look, yes, preen, force, verbose, json, media;
 	int bar;			/* NO_BAR, TTY_BAR or where to write it */
 	struct json_object *list;	/* of problems, with --json */
 	struct verify_result res;
 	struct repair_result rep;
 	uint64_t replayed, drained;
+	uint64_t bad_pages, bad_cleared;	/* with --media */
 	bool mended, in_use, quick, cancelled;
 	bool may_stop;			/* nothing has been written yet */
 	enum pass pass;
@@ -69,6 +71,7 @@ static void usage(FILE *f)
 	      "  -f, --force    with -p: check it all the same\n"
 	      "  -v, --verbose  print statistics\n"
 	      "  -C[FD]         show progress, on the terminal or to a descriptor\n"
+	      "      --media    read all of the memory, name the files that lost some of it\n"
 	      "      --json     print one JSON object\n"
 	      "      --problems print the table of problems\n"
 	      "  -h, --help\n"
@@ -114,6 +117,7 @@ static bool parse_option(struct check *c, int opt, char *const *next)
 	case 'v': c->verbose = true; return true;
 	case 'C': parse_bar(c, next); return true;
 	case 'J': c->json = true; return true;
+	case 'M': c->media = true; return true;
 	default: return false;
 	}
 }
@@ -136,6 +140,7 @@ static int parse_args(struct check *c, int argc, char **argv)
 		{ "force", no_argument, NULL, 'f' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "json", no_argument, NULL, 'J' },
+		{ "media", no_argument, NULL, 'M' },
 		{ "problems", no_argument, NULL, 'P' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -298,6 +303,10 @@ static void print_json(struct check *c, int status)
 	json_object_object_add(o, "safe", json_object_new_uint64(
 		c->rep.problems - c->rep.ask - c->rep.never));
 	json_object_object_add(o, "repaired", json_object_new_boolean(c->mended));
+	if (c->media) {
+		json_object_object_add(o, "bad_pages", json_object_new_uint64(c->bad_pages));
+		json_object_object_add(o, "bad_cleared", json_object_new_uint64(c->bad_cleared));
+	}
 	json_object_object_add(o, "replayed", json_object_new_uint64(c->replayed));
 	json_object_object_add(o, "drained", json_object_new_uint64(c->drained));
 	json_object_object_add(o, "quick", json_object_new_boolean(c->quick));
@@ -416,6 +425,50 @@ static bool wait_for_users(const char *path)
 	return busy;
 }
 
+/* ---- the memory itself ------------------------------------------------------ */
+
+static void tell_media(void *arg, const char *line)
+{
+	const struct check *c = arg;
+
+	if (c->json)
+		fprintf(stderr, "%s: %s\n", c->path, line);
+	else
+		printf("%s: %s\n", c->path, line);
+}
+
+static bool may_clear(void *arg, uint64_t pages)
+{
+	const struct check *c = arg;
+	char line[16];
+
+	if (c->yes || c->look || c->preen)
+		return c->yes;
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !c->json) {
+		printf("%s: give up what was in %llu pages, zeros take its place? [y/N] ",
+		       c->path, (unsigned long long)pages);
+		fflush(stdout);
+		if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+			return true;
+	}
+	say(c, "bad memory was left as it is; fsck.pmemfs --media -y clears it");
+	return false;
+}
+
+static int check_media(struct check *c)
+{
+	struct media m = { .path = c->path, .in_use = c->in_use, .tell = tell_media,
+			   .may_clear = may_clear, .stop = stop, .arg = c };
+	int err = media_check(&m);
+
+	c->bad_pages = m.found;
+	c->bad_cleared = m.cleared;
+	if (!c->json && m.found && err != -EINTR)
+		printf("%s: %llu pages of bad memory, %llu of them cleared\n", c->path,
+		       (unsigned long long)m.found, (unsigned long long)m.cleared);
+	return m.cleared && err == -EIO ? 0 : err;
+}
+
 /* ---- looking --------------------------------------------------------------- */
 
 static int open_fs(struct check *c, struct fs **fs, bool ro)
@@ -446,17 +499,12 @@ static void say_replayed(struct check *c, const struct fs *fs)
 	c->replayed += fs->ro && !c->look ? 0 : fs->replayed;
 }
 
-/*
- * Is anything wrong? *sound: nothing is. A devdax device cannot be mapped
- * into memory of our own; its log is replayed as by a mount, then.
- */
+/* Is anything wrong? *sound: nothing is. */
 static int look(struct check *c, bool *sound)
 {
 	struct fs *fs;
 	int err = open_fs(c, &fs, true);
 
-	if (err == -EOPNOTSUPP && !c->look)
-		err = open_fs(c, &fs, false);
 	*sound = false;
 	if (err == -EUCLEAN)
 		return 0;		/* superblock, slots, log: repair.c says what */
@@ -586,11 +634,11 @@ static int check(struct check *c)
 
 static int status_of(const struct check *c, int err)
 {
-	int status = c->mended ? FSCK_MENDED : FSCK_CLEAN;
+	int status = c->mended || c->bad_cleared ? FSCK_MENDED : FSCK_CLEAN;
 
 	if (c->cancelled)
 		return status | FSCK_CANCELLED;
-	if ((!c->mended && c->rep.problems) || err == -EUCLEAN)
+	if ((!c->mended && c->rep.problems) || err == -EUCLEAN || c->bad_pages > c->bad_cleared)
 		status |= FSCK_LEFT;
 	if (err && err != -EUCLEAN)
 		status |= FSCK_FAILED;
@@ -604,10 +652,12 @@ static int run(struct check *c)
 	c->in_use = wait_for_users(c->path) && c->look;
 	if (c->in_use)
 		log_warn("%s is in use: what is found may be wrong", c->path);
-	c->quick = c->preen && !c->force && looks_clean(c);
+	err = c->media ? check_media(c) : 0;
+	c->quick = !err && c->preen && !c->force && looks_clean(c);
 	if (c->quick)
-		return FSCK_CLEAN;
-	err = check(c);
+		return status_of(c, 0);
+	if (!err)
+		err = check(c);
 	if (err && err != -EINTR)
 		log_err("%s: %s", c->path, strerror(-err));
 	return status_of(c, err);
