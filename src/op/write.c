@@ -38,7 +38,8 @@
 #include "op/write_i.h"
 
 #define WRITE_STRETCHES	64u		/* well below TXN_MAX_RUNS */
-#define LARGE		(2ull << 20)	/* worth a huge page */
+/* Worth a huge page; what begins with the longest request is likely to grow to one. */
+#define LARGE		((1ull << 20) - PMEMFS_BLOCK_SIZE)
 #define ROOM_MAX	4096u		/* blocks kept free behind a piece */
 
 struct stretch {
