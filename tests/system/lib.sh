@@ -30,8 +30,8 @@ export PMEMFS_FUSE MKFS_PMEMFS FSCK_PMEMFS DUMP_PMEMFS
 srcdir=$(cd "${srcdir:-.}" && pwd)
 
 T='' MNT='' POOL='' DAEMON='' TMPFS=''
-# Other mounts of a test, unmounted by the trap.
-MOUNTS=()
+# Other mounts of a test, unmounted by the trap, and files, removed.
+MOUNTS=() FILES=()
 
 say() { printf '%s\n' "-- $*"; }
 fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
@@ -66,7 +66,7 @@ cleanup()
 		wait "$DAEMON"
 	fi 2>/dev/null
 	[ -z "$TMPFS" ] || umount -l "$TMPFS"
-	[ -z "$T" ] || rm -rf "$T"
+	[ -z "$T" ] || rm -rf "$T" "${FILES[@]}"
 	exit $status
 }
 

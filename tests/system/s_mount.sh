@@ -62,6 +62,26 @@ say "pools that are refused when asked to"
 refuse 32 "require-pmem" "$POOL" "$MNT" -o require-pmem
 refuse 32 "require-pmem" --require-pmem "$POOL" "$MNT"
 
+disk=${TMPDIR:-/tmp}
+if [ "$(stat -f -c %T "$disk")" != tmpfs ]; then
+	disk=$(mktemp "$disk/pmemfs-test.XXXXXX")
+	FILES+=("$disk")
+	"$MKFS_PMEMFS" -q -f -s 16M "$disk"
+	refuse 32 "page granularity" "$disk" "$MNT" -o require-pmem
+	rm "$disk"
+fi
+
+say "a pool with a hole nobody asked for"
+"$MKFS_PMEMFS" -q -s 32M "$T/holed"
+fallocate -p -o 16M -l 1M "$T/holed"
+refuse 32 "has holes" "$T/holed" "$MNT"
+"$PMEMFS_FUSE" -o ro "$T/holed" "$MNT" >"$T/out" 2>&1
+umount_quietly "$MNT"
+fallocate -l 32M "$T/holed"
+"$PMEMFS_FUSE" "$T/holed" "$MNT" >"$T/out" 2>&1
+umount_quietly "$MNT"
+rm "$T/holed"
+
 say "a pool in use"
 mount_pool
 mkdir "$T/other"
