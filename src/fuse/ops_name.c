@@ -3,6 +3,7 @@
  * ops_name.c - requests about names
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/bytes.h"
@@ -172,11 +173,14 @@ int do_rename2(struct request *rq)
 	return rename_to(rq, in->newdir, in->flags);
 }
 
-/* A new node is there: open it, or take the kernel's reference back. */
+/*
+ * A new node is there: open it, or take the kernel's reference back. It has
+ * nothing that O_TRUNC could take away; cutting it would be a second record.
+ */
 static int open_new(struct request *rq, const struct op_entry *e,
 		    uint32_t flags)
 {
-	int err = op_open(&rq->ctx, e->nodeid, flags);
+	int err = op_open(&rq->ctx, e->nodeid, flags & ~(uint32_t)O_TRUNC);
 
 	if (err) {
 		op_forget(rq->s->fs, e->nodeid, 1);
