@@ -9,8 +9,8 @@
 #include "copy/copy.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 
+#include "base/count.h"
 #include "copy/engine.h"
 #include "pm/pm.h"
 
@@ -21,7 +21,9 @@ static int (*const engine[NR_ROUTES])(struct pm *, uint64_t, struct payload *, s
 	[ROUTE_PIPE] = copy_pipe,
 };
 
-static _Atomic uint64_t moved[NR_ROUTES], zeroed, within;
+static const enum counter moved[NR_ROUTES] = {
+	[ROUTE_NOCACHE] = COUNT_NOCACHE, [ROUTE_PIPE] = COUNT_PIPE,
+};
 
 /* Bytes in memory go non-temporally; bytes in a pipe are read into place. */
 static enum route copy_route(const struct payload *p, size_t len)
@@ -40,7 +42,7 @@ int copy_in(struct pm *pm, uint64_t off, struct payload *p, size_t len)
 		return 0;
 	err = engine[route](pm, off, p, len);
 	if (!err)
-		atomic_fetch_add_explicit(&moved[route], len, memory_order_relaxed);
+		count_add(pm_counters(pm), moved[route], len);
 	return err;
 }
 
@@ -49,7 +51,7 @@ void copy_zero(struct pm *pm, uint64_t off, size_t len)
 	if (!len)
 		return;
 	pm_copy_zero(pm, off, len);
-	atomic_fetch_add_explicit(&zeroed, len, memory_order_relaxed);
+	count_add(pm_counters(pm), COUNT_ZERO, len);
 }
 
 void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len)
@@ -57,7 +59,7 @@ void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len)
 	if (!len)
 		return;
 	pm_copy(pm, to, pm_at(pm, from, len), len);
-	atomic_fetch_add_explicit(&within, len, memory_order_relaxed);
+	count_add(pm_counters(pm), COUNT_WITHIN, len);
 }
 
 int copy_settle(struct pm *pm)
@@ -65,12 +67,12 @@ int copy_settle(struct pm *pm)
 	return pm_fence(pm);			/* L5, L20 */
 }
 
-void copy_get_stats(struct copy_stats *out)
+void copy_get_stats(struct pm *pm, struct copy_stats *out)
 {
-	out->nocache_bytes = atomic_load_explicit(&moved[ROUTE_NOCACHE],
-						  memory_order_relaxed);
-	out->pipe_bytes = atomic_load_explicit(&moved[ROUTE_PIPE],
-					       memory_order_relaxed);
-	out->zero_bytes = atomic_load_explicit(&zeroed, memory_order_relaxed);
-	out->within_bytes = atomic_load_explicit(&within, memory_order_relaxed);
+	const struct counters *c = pm_counters(pm);
+
+	out->nocache_bytes = count_sum(c, COUNT_NOCACHE);
+	out->pipe_bytes = count_sum(c, COUNT_PIPE);
+	out->zero_bytes = count_sum(c, COUNT_ZERO);
+	out->within_bytes = count_sum(c, COUNT_WITHIN);
 }

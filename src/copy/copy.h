@@ -51,8 +51,8 @@ void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len);
  */
 int copy_settle(struct pm *pm);
 
-/* Counters by route (relaxed). */
+/* Bytes by route so far (base/count.h). */
 struct copy_stats { uint64_t nocache_bytes, pipe_bytes, zero_bytes, within_bytes; };
-void copy_get_stats(struct copy_stats *out);
+void copy_get_stats(struct pm *pm, struct copy_stats *out);
 
 #endif

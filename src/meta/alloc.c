@@ -35,9 +35,10 @@
 #include <stdlib.h>
 
 #include "base/crc32c.h"
+#include "meta/contend.h"
 #include "meta/redo.h"
 
-#define CURSORS		16u
+#define WINDOWS		64u
 #define WORDS		(PMEMFS_GROUP_BLOCKS / 64)
 
 struct group {
@@ -54,12 +55,16 @@ struct waiting {			/* quarantined */
 	uint64_t seq;
 };
 
+struct window {			/* of a thread: where it goes on */
+	_Alignas(64) _Atomic uint64_t cursor;
+};
+
 struct alloc {
 	struct group *group;
 	_Atomic int64_t free;		/* neither used, reserved nor quarantined */
 	_Atomic int64_t reserved, quarantined;
-	_Atomic uint64_t cursor[CURSORS];	/* block to start from, data */
-	_Atomic uint64_t meta_cursor;
+	struct window window[WINDOWS];	/* data */
+	struct window nodes;
 	pthread_mutex_t wait_lock;	/* guards the quarantine */
 	struct waiting *wait;
 	size_t nr_wait, room;
@@ -67,13 +72,19 @@ struct alloc {
 	_Atomic unsigned bad_seen;	/* ranges of pm_bad() that the groups know */
 };
 
+static uint64_t first_cursor(struct fs *fs, unsigned w)
+{
+	return (uint64_t)fs->geo.nr_groups * w / WINDOWS * PMEMFS_GROUP_BLOCKS;
+}
+
 int alloc_open(struct fs *fs, uint64_t blocks_free)
 {
-	struct alloc *a = calloc(1, sizeof(*a));
+	struct alloc *a = aligned_alloc(_Alignof(struct alloc), sizeof(*a));
 	uint32_t g;
 
 	if (!a)
 		return -ENOMEM;
+	memset(a, 0, sizeof(*a));
 	a->group = calloc(fs->geo.nr_groups, sizeof(*a->group));
 	if (!a->group) {
 		free(a);
@@ -83,8 +94,8 @@ int alloc_open(struct fs *fs, uint64_t blocks_free)
 		pthread_mutex_init(&a->group[g].lock, NULL);
 		a->group[g].longest = PMEMFS_GROUP_BLOCKS;
 	}
-	for (g = 0; g < CURSORS; g++)
-		a->cursor[g] = fs->geo.nr_groups / CURSORS * g * (uint64_t)PMEMFS_GROUP_BLOCKS;
+	for (g = 0; g < WINDOWS; g++)
+		a->window[g].cursor = first_cursor(fs, g);
 	pthread_mutex_init(&a->wait_lock, NULL);
 	pthread_mutex_init(&a->bad_lock, NULL);
 	a->free = (int64_t)blocks_free;
@@ -359,7 +370,7 @@ static int group_take(struct fs *fs, uint32_t g, uint32_t from, const struct wan
 
 	if (atomic_load_explicit(&gr->longest, memory_order_relaxed) < w->min)
 		return -ENOSPC;
-	pthread_mutex_lock(&gr->lock);
+	contend_lock(fs, &gr->lock, COUNT_WAIT_GROUP);
 	err = group_load(fs, g);
 	if (!err && w->exact)
 		take_at(gr, from, w, &r);
@@ -379,14 +390,10 @@ static int group_take(struct fs *fs, uint32_t g, uint32_t from, const struct wan
 
 static _Atomic uint64_t *cursor_of(struct alloc *a, unsigned flags)
 {
-	static _Atomic uint32_t next;
-	static _Thread_local uint32_t mine = UINT32_MAX;
-
 	if (flags & ALLOC_NODE)
-		return &a->meta_cursor;
-	if (mine == UINT32_MAX)
-		mine = atomic_fetch_add(&next, 1);
-	return &a->cursor[mine % CURSORS];
+		return &a->nodes.cursor;
+	/* neighbours in number are far apart in the pool: few threads spread too */
+	return &a->window[count_row() * 37 % WINDOWS].cursor;
 }
 
 /* All groups once, from start on: first for a run as long as wanted (or half
@@ -509,7 +516,7 @@ static uint64_t clear_busy(struct fs *fs, struct run r)
 		struct group *gr = &fs->alloc->group[r.blk / PMEMFS_GROUP_BLOCKS];
 
 		n = min64(r.len, PMEMFS_GROUP_BLOCKS - bit);
-		pthread_mutex_lock(&gr->lock);
+		contend_lock(fs, &gr->lock, COUNT_WAIT_GROUP);
 		assert(gr->busy);
 		k = bits_all_set(gr->busy, bit, n) ? n : count_busy(gr->busy, bit, n);
 		bits_set(gr->busy, bit, n, false);
@@ -556,7 +563,7 @@ int alloc_check_used(struct fs *fs, struct run r)
 		const uint64_t *map = pm_at(fs->pm, bitmap_off(fs, g), PMEMFS_BLOCK_SIZE);
 
 		n = min64(r.len, PMEMFS_GROUP_BLOCKS - bit);
-		pthread_mutex_lock(&fs->alloc->group[g].lock);
+		contend_lock(fs, &fs->alloc->group[g].lock, COUNT_WAIT_GROUP);
 		err = group_load(fs, g);
 		if (!err && !bits_all_set(map, bit, n))
 			err = damaged(fs, blk_off(r.blk), "a block in use is marked free");
@@ -570,7 +577,7 @@ void alloc_quarantine(struct fs *fs, struct run r, uint64_t seq)
 	struct alloc *a = fs->alloc;
 	struct waiting *grown;
 
-	pthread_mutex_lock(&a->wait_lock);
+	contend_lock(fs, &a->wait_lock, COUNT_WAIT_QUARANTINE);
 	if (a->nr_wait == a->room) {
 		a->room = a->room ? a->room * 2 : 256;
 		grown = realloc(a->wait, a->room * sizeof(*grown));
@@ -591,7 +598,7 @@ void alloc_release(struct fs *fs, uint64_t seq)
 	struct alloc *a = fs->alloc;
 	size_t i, kept = 0;
 
-	pthread_mutex_lock(&a->wait_lock);
+	contend_lock(fs, &a->wait_lock, COUNT_WAIT_QUARANTINE);
 	for (i = 0; i < a->nr_wait; i++) {
 		if (a->wait[i].seq > seq) {
 			a->wait[kept++] = a->wait[i];
@@ -624,4 +631,16 @@ uint64_t alloc_quarantined(struct fs *fs)
 uint64_t alloc_reserved(struct fs *fs)
 {
 	return at_least_0(atomic_load(&fs->alloc->reserved));
+}
+
+void alloc_get_state(struct fs *fs, struct alloc_state *out)
+{
+	struct alloc *a = fs->alloc;
+	uint32_t i;
+
+	*out = (struct alloc_state){ .windows = WINDOWS };
+	for (i = 0; i < WINDOWS; i++)
+		out->used_windows += atomic_load(&a->window[i].cursor) != first_cursor(fs, i);
+	for (i = 0; i < fs->geo.nr_groups; i++)
+		out->loaded += __atomic_load_n(&a->group[i].busy, __ATOMIC_RELAXED) != NULL;
 }

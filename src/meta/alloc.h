@@ -58,4 +58,9 @@ uint64_t alloc_avail_blocks(struct fs *fs);
 uint64_t alloc_quarantined(struct fs *fs);
 uint64_t alloc_reserved(struct fs *fs);
 
+/* Groups that are in DRAM; places where threads go on allocating, and how many
+ * of those have been used. */
+struct alloc_state { uint32_t loaded, windows, used_windows; };
+void alloc_get_state(struct fs *fs, struct alloc_state *out);
+
 #endif

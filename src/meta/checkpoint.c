@@ -20,6 +20,7 @@
 
 #include "base/crc32c.h"
 #include "meta/alloc.h"
+#include "meta/contend.h"
 #include "meta/redo_int.h"
 #include "meta/touched.h"
 
@@ -142,7 +143,7 @@ static int checkpoint_locked(struct redo *r, struct touched *t, uint64_t to, boo
 	atomic_store(&r->reuse, to);
 	alloc_release(r->fs, to);		/* C3 */
 	atomic_fetch_sub(&r->touched, min64(before, t->bytes));
-	atomic_fetch_add_explicit(&r->checkpoints, 1, memory_order_relaxed);
+	fs_count(r->fs, COUNT_CHECKPOINTS, 1);
 	return 0;
 }
 

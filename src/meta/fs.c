@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "meta/alloc.h"
 #include "meta/btree.h"
+#include "meta/contend.h"
 #include "meta/inode.h"
 #include "meta/mend.h"
 #include "meta/redo.h"
@@ -358,9 +359,14 @@ void fs_crash(struct fs *fs)
 
 void fs_get_stats(struct fs *fs, struct fs_stats *st)
 {
+	const struct counters *c = pm_counters(fs->pm);
+
 	memset(st, 0, sizeof(*st));
 	pm_get_stats(fs->pm, &st->pm);
-	redo_totals(fs, &st->records, &st->record_bytes, &st->checkpoints, &st->lane_waits);
+	st->records = count_sum(c, COUNT_RECORDS);
+	st->record_bytes = count_sum(c, COUNT_RECORD_BYTES);
+	st->checkpoints = count_sum(c, COUNT_CHECKPOINTS);
+	st->lane_waits = count_sum(c, COUNT_WAIT_LANE);
 	st->free_blocks = alloc_free_blocks(fs);
 	st->reserved_blocks = alloc_reserved(fs);
 	st->quarantined_blocks = alloc_quarantined(fs);

@@ -125,7 +125,7 @@ void fs_kick(struct fs *fs);
 
 struct fs_stats {
 	struct pm_stats pm;
-	uint64_t records, record_bytes, checkpoints, lane_waits;
+	uint64_t records, record_bytes, checkpoints, lane_waits;	/* base/count.h */
 	uint64_t free_blocks, reserved_blocks, quarantined_blocks;
 	uint64_t inodes_used, inodes_cached, orphans;
 };

@@ -24,6 +24,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "meta/contend.h"
 #include "meta/extent.h"
 #include "meta/xattr.h"
 
@@ -31,6 +32,7 @@
 #define MAX_HEADS	(1u << 20)		/* DRAM is touched as it fills */
 
 struct bucket {
+	struct fs *fs;
 	pthread_mutex_t *lock;
 	struct inode **first;
 };
@@ -61,7 +63,7 @@ int icache_open(struct fs *fs)
 
 static struct bucket bucket_at(struct fs *fs, unsigned h)
 {
-	return (struct bucket){ &fs->icache->lock[h % LOCKS], &fs->icache->head[h] };
+	return (struct bucket){ fs, &fs->icache->lock[h % LOCKS], &fs->icache->head[h] };
 }
 
 static struct bucket bucket_of(struct fs *fs, uint64_t ino)
@@ -170,7 +172,7 @@ static int get(struct fs *fs, uint64_t ino, uint32_t gen, struct inode **out)
 	uint64_t off;
 	int err = 0;
 
-	pthread_mutex_lock(b.lock);
+	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
 	ip = find(b, ino, gen);
 	if (ip && ip->dying) {
 		err = -ESTALE;
@@ -300,7 +302,7 @@ static void leave(struct bucket b, struct inode *ip)
 		if (err && err != -EROFS)
 			log_warn("inode %llu stays on the orphan list (%d)",
 				 (unsigned long long)ip->ino, err);
-		pthread_mutex_lock(b.lock);
+		contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
 	} else if (atomic_load(&ip->atime_dirty) && fs_writable(ip->fs)) {
 		ip->refs = 1;			/* others may get it meanwhile */
 		pthread_mutex_unlock(b.lock);
@@ -317,7 +319,7 @@ void inode_put(struct inode *ip)
 {
 	struct bucket b = bucket_of(ip->fs, ip->ino);
 
-	pthread_mutex_lock(b.lock);
+	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
 	assert(ip->refs > 0);
 	if (--ip->refs || ip->nlookup)
 		pthread_mutex_unlock(b.lock);
@@ -329,7 +331,7 @@ void inode_lookup_add(struct inode *ip, uint64_t n)
 {
 	struct bucket b = bucket_of(ip->fs, ip->ino);
 
-	pthread_mutex_lock(b.lock);
+	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
 	ip->nlookup += n;
 	pthread_mutex_unlock(b.lock);
 }
@@ -340,7 +342,7 @@ void inode_forget(struct fs *fs, uint64_t nodeid, uint64_t n)
 	struct bucket b = bucket_of(fs, nodeid & PMEMFS_MAX_INO);
 	struct inode *ip;
 
-	pthread_mutex_lock(b.lock);
+	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
 	ip = find(b, nodeid & PMEMFS_MAX_INO, gen);
 	if (!ip || ip->dying) {
 		pthread_mutex_unlock(b.lock);
@@ -362,7 +364,7 @@ static struct inode *find_dirty(struct fs *fs, unsigned h)
 
 	if (!__atomic_load_n(b.first, __ATOMIC_RELAXED))
 		return NULL;
-	pthread_mutex_lock(b.lock);
+	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
 	for (ip = *b.first; ip; ip = ip->next)
 		if (atomic_load(&ip->atime_dirty) && !ip->dying)
 			break;
@@ -399,7 +401,7 @@ void icache_forget_all(struct fs *fs)
 	for (h = 0; h < fs->icache->heads && icache_count(fs); h++) {
 		b = bucket_at(fs, h);
 		while ((ip = *b.first) && !ip->refs && !ip->dying) {
-			pthread_mutex_lock(b.lock);
+			contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
 			ip->nlookup = 0;
 			leave(b, ip);
 		}
@@ -460,8 +462,8 @@ struct pmemfs_inode *inode_edit(struct txn *t, struct inode *ip)
 	return mi;
 }
 
-void inode_rdlock(struct inode *ip) { pthread_rwlock_rdlock(&ip->lock); }
-void inode_wrlock(struct inode *ip) { pthread_rwlock_wrlock(&ip->lock); }
+void inode_rdlock(struct inode *ip) { contend_rdlock(ip->fs, &ip->lock, COUNT_WAIT_INODE); }
+void inode_wrlock(struct inode *ip) { contend_wrlock(ip->fs, &ip->lock, COUNT_WAIT_INODE); }
 bool inode_try_wrlock(struct inode *ip) { return !pthread_rwlock_trywrlock(&ip->lock); }
 void inode_unlock(struct inode *ip) { pthread_rwlock_unlock(&ip->lock); }
 

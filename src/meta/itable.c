@@ -25,6 +25,7 @@
 #include <stdlib.h>
 
 #include "base/crc32c.h"
+#include "meta/contend.h"
 #include "meta/extent.h"
 
 #define SEG_CHUNKS	4096u
@@ -222,7 +223,7 @@ static int chunk_get(struct fs *fs, uint64_t c, struct chunk **out)
 	if (seg && (*out = __atomic_load_n(&seg[c % SEG_CHUNKS], __ATOMIC_ACQUIRE)))
 		return 0;
 	pthread_rwlock_rdlock(&it->self.lock);
-	pthread_mutex_lock(&it->load);
+	contend_lock(fs, &it->load, COUNT_WAIT_ITABLE);
 	err = chunk_get_slow(fs, c, out);
 	pthread_mutex_unlock(&it->load);
 	pthread_rwlock_unlock(&it->self.lock);
@@ -281,7 +282,7 @@ static void promise_end(struct fs *fs, void *arg, bool committed)
 	(void)committed;			/* if so the bit on the medium is set */
 	if (chunk_get(fs, ino / PMEMFS_CHUNK_INODES, &ch))
 		return;
-	pthread_mutex_lock(&fs->itable->pick);
+	contend_lock(fs, &fs->itable->pick, COUNT_WAIT_ITABLE);
 	ch->promised[ino % PMEMFS_CHUNK_INODES / 64] &= ~(1ull << ino % 64);
 	pthread_mutex_unlock(&fs->itable->pick);
 }
@@ -297,7 +298,7 @@ static int pick(struct fs *fs, uint64_t *ino)
 
 	if (itable_used(fs) >= n * (PMEMFS_CHUNK_INODES - 1))
 		return -ENOSPC;
-	pthread_mutex_lock(&it->pick);
+	contend_lock(fs, &it->pick, COUNT_WAIT_ITABLE);
 	for (k = 0; k < SCAN_CHUNKS && k <= n; k++) {
 		c = it->cursor / PMEMFS_CHUNK_INODES % n;
 		err = chunk_get(fs, c, &ch);
@@ -435,7 +436,7 @@ int itable_alloc(struct txn *t, uint64_t *ino, uint64_t *off, uint32_t *gen)
 	int err = pick(fs, ino);
 
 	if (err == -ENOSPC) {
-		pthread_mutex_lock(&fs->itable->grow);
+		contend_lock(fs, &fs->itable->grow, COUNT_WAIT_ITABLE);
 		err = pick(fs, ino);		/* somebody may have grown it */
 		if (err != -ENOSPC)
 			pthread_mutex_unlock(&fs->itable->grow);

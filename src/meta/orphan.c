@@ -21,6 +21,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "meta/contend.h"
 #include "meta/inode.h"
 
 struct shard {
@@ -141,7 +142,7 @@ static struct shard *shard_lock(struct txn *t, uint64_t ino)
 
 	if (s->holder == t)			/* only true if we set it */
 		return s;
-	pthread_mutex_lock(&s->lock);		/* O1 */
+	contend_lock(txn_fs(t), &s->lock, COUNT_WAIT_ORPHAN);	/* O1 */
 	s->holder = t;
 	txn_at_end(t, shard_unlock, s);
 	return s;

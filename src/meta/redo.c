@@ -29,6 +29,7 @@
 
 #include "base/crc32c.h"
 #include "base/siphash.h"
+#include "meta/contend.h"
 #include "meta/redo_int.h"
 #include "meta/txn.h"
 
@@ -108,9 +109,19 @@ static struct lane *grab(struct redo *r)
 		if (!pthread_mutex_trylock(&l->lock))
 			return l;
 	}
-	atomic_fetch_add_explicit(&r->waits, 1, memory_order_relaxed);
+	fs_count(r->fs, COUNT_WAIT_LANE, 1);
 	pthread_mutex_lock(&r->lanes[mine % r->nr_lanes].lock);
 	return &r->lanes[mine % r->nr_lanes];
+}
+
+static uint64_t get_relaxed(const _Atomic uint64_t *p)
+{
+	return atomic_load_explicit(p, memory_order_relaxed);
+}
+
+static void set_relaxed(_Atomic uint64_t *p, uint64_t v)
+{
+	atomic_store_explicit(p, v, memory_order_relaxed);
 }
 
 /* Room in this half, or in the other one if it may be recycled (L10). */
@@ -118,11 +129,11 @@ static bool fits(struct redo *r, struct lane *l, uint64_t need)
 {
 	if (l->pos + need <= r->half_size)
 		return true;
-	if (l->last[!l->half] > atomic_load(&r->reuse))
+	if (get_relaxed(&l->last[!l->half]) > atomic_load(&r->reuse))
 		return false;
 	l->half = !l->half;
 	l->pos = 0;
-	l->last[l->half] = 0;
+	set_relaxed(&l->last[l->half], 0);
 	atomic_store_explicit(&r->full, true, memory_order_relaxed);
 	fs_kick(l->fs);
 	return true;
@@ -137,6 +148,7 @@ int redo_lane_get(struct fs *fs, size_t len, struct lane **out)
 
 	assert(need <= r->half_size);
 	while (!fits(r, l, need) || atomic_load(&r->touched) > REDO_TOUCHED_MAX) {
+		fs_count(fs, COUNT_WAIT_LOG_ROOM, 1);
 		err = redo_checkpoint(fs, false);	/* L4: no number is held */
 		if (!err && !fs_writable(fs))
 			err = -EROFS;
@@ -180,15 +192,16 @@ int redo_commit(struct lane *l, struct pmemfs_record *rec, uint64_t *seq)
 	rec->tag = put64(record_tag(r->epoch, l->index, at));
 	rec->crc = put32(record_crc(rec, len));
 	l->pos += padded;
-	l->last[l->half] = *seq;
+	set_relaxed(&l->last[l->half], *seq);
+	set_relaxed(&l->fill[l->half], l->pos);
 	pm_copy(l->fs->pm, l->off + at, rec, padded);
 	if (pm_fence(l->fs->pm)) {		/* L1: the one fence; the record is law */
 		fs_shutdown(l->fs, "the medium refused a log record");	/* L6 */
 		redo_lane_put(l);
 		return -EIO;
 	}
-	atomic_fetch_add_explicit(&r->records, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->bytes, padded, memory_order_relaxed);
+	fs_count(l->fs, COUNT_RECORDS, 1);
+	fs_count(l->fs, COUNT_RECORD_BYTES, padded);
 	return 0;
 }
 
@@ -280,13 +293,25 @@ uint64_t redo_hidden(struct fs *fs, const uint8_t epoch[16], uint32_t lane,
 	return seq;
 }
 
-void redo_totals(struct fs *fs, uint64_t *records, uint64_t *bytes,
-		 uint64_t *checkpoints, uint64_t *waits)
+/* Read without locks, while it changes: a picture, not a proof. */
+void redo_get_state(struct fs *fs, struct redo_state *out)
 {
-	*records = atomic_load_explicit(&fs->redo->records, memory_order_relaxed);
-	*bytes = atomic_load_explicit(&fs->redo->bytes, memory_order_relaxed);
-	*checkpoints = atomic_load_explicit(&fs->redo->checkpoints, memory_order_relaxed);
-	*waits = atomic_load_explicit(&fs->redo->waits, memory_order_relaxed);
+	struct redo *r = fs->redo;
+	uint32_t i;
+	unsigned half;
+
+	memset(out, 0, sizeof(*out));
+	out->lanes = r->nr_lanes;
+	out->lane_size = 2 * r->half_size;
+	out->drawn = get_relaxed(&r->counter);
+	out->watermark = get_relaxed(&r->reuse);
+	out->touched = get_relaxed(&r->touched);
+	for (i = 0; i < r->nr_lanes; i++) {
+		out->busy += get_relaxed(&r->lanes[i].bound) != 0;
+		for (half = 0; half < 2; half++)
+			if (get_relaxed(&r->lanes[i].last[half]) > out->watermark)
+				out->used += get_relaxed(&r->lanes[i].fill[half]);
+	}
 }
 
 void redo_note_error(struct fs *fs)

@@ -51,8 +51,14 @@ void redo_lane_put(struct lane *lane);	/* without a record */
 int redo_checkpoint(struct fs *fs, bool clean);
 /* Does the background thread have reason to? */
 bool redo_wants_checkpoint(struct fs *fs);
-void redo_totals(struct fs *fs, uint64_t *records, uint64_t *bytes,
-		 uint64_t *checkpoints, uint64_t *waits);
+struct redo_state {
+	uint32_t lanes, busy;		/* busy: a record is under way */
+	uint64_t lane_size;
+	uint64_t used;			/* bytes of records above the watermark */
+	uint64_t drawn, watermark;	/* sequence numbers */
+	uint64_t touched;		/* bytes in place above it (L8) */
+};
+void redo_get_state(struct fs *fs, struct redo_state *out);
 /* Record damage in the slots at the next checkpoint (PMEMFS_SLOT_ERROR). */
 void redo_note_error(struct fs *fs);
 

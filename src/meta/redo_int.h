@@ -14,11 +14,12 @@ struct lane {
 	uint64_t off;			/* (c) in the pool */
 	unsigned half;			/* (l) the one being filled */
 	uint64_t pos;			/* (l) bytes used in it */
-	uint64_t last[2];		/* (l) newest number in each half */
+	_Atomic uint64_t last[2];	/* (l) newest number in each half */
+	_Atomic uint64_t fill[2];	/* (l) bytes used in each half */
 	/* A lower bound of the number being worked on; 0: idle (L11). */
 	_Atomic uint64_t bound;
 	char pad[PMEMFS_LINE];
-	/* (c) constant, (l) this lock */
+	/* (c) constant, (l) this lock; what is atomic as well is read without */
 };
 
 struct redo {
@@ -31,7 +32,6 @@ struct redo {
 	_Atomic uint64_t touched;	/* bytes in place above the watermark (L8) */
 	_Atomic bool full;		/* some lane began its second half */
 	_Atomic bool error;		/* damage met: goes into the next slot */
-	_Atomic uint64_t records, bytes, waits, checkpoints;
 	pthread_mutex_t ckpt_lock;	/* one checkpoint at a time; guards state */
 	struct redo_start state;	/* as of the newest slot */
 	struct lane *lanes;

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "meta/apply.h"
@@ -79,7 +80,9 @@ struct txn {
 
 #define ARENA	((size_t)TXN_MAX_SHADOWS * PMEMFS_BLOCK_SIZE)
 
+/* Each thread gets the one back that it used last; others wait in a list. */
 struct txn_cache {
+	struct { _Alignas(64) struct txn *_Atomic t; } mine[COUNT_ROWS];
 	pthread_mutex_t lock;
 	struct txn *free;		/* under lock */
 };
@@ -88,9 +91,10 @@ struct txn_cache {
 
 int txn_cache_open(struct fs *fs)
 {
-	fs->txns = calloc(1, sizeof(*fs->txns));
+	fs->txns = aligned_alloc(_Alignof(struct txn_cache), sizeof(*fs->txns));
 	if (!fs->txns)
 		return -ENOMEM;
+	memset(fs->txns, 0, sizeof(*fs->txns));
 	pthread_mutex_init(&fs->txns->lock, NULL);
 	return 0;
 }
@@ -108,6 +112,9 @@ void txn_cache_close(struct fs *fs)
 
 	if (!fs->txns)
 		return;
+	for (unsigned i = 0; i < COUNT_ROWS; i++)
+		if (fs->txns->mine[i].t)
+			txn_free_memory(fs->txns->mine[i].t);
 	for (t = fs->txns->free; t; t = next) {
 		next = t->next;
 		txn_free_memory(t);
@@ -150,18 +157,35 @@ static bool op_may_reserve(enum pmemfs_op op)
 	}
 }
 
-struct txn *txn_begin(struct fs *fs, enum pmemfs_op op)
+static struct txn *txn_get(struct txn_cache *c)
 {
-	struct txn_cache *c = fs->txns;
-	struct txn *t;
+	struct txn *t = atomic_exchange(&c->mine[count_row()].t, NULL);
 
+	if (t)
+		return t;
 	pthread_mutex_lock(&c->lock);
 	t = c->free;
 	if (t)
 		c->free = t->next;
 	pthread_mutex_unlock(&c->lock);
+	return t ? t : txn_new_memory();
+}
+
+static void txn_put(struct txn_cache *c, struct txn *t)
+{
+	t = atomic_exchange(&c->mine[count_row()].t, t);
 	if (!t)
-		t = txn_new_memory();
+		return;
+	pthread_mutex_lock(&c->lock);
+	t->next = c->free;
+	c->free = t;
+	pthread_mutex_unlock(&c->lock);
+}
+
+struct txn *txn_begin(struct fs *fs, enum pmemfs_op op)
+{
+	struct txn *t = txn_get(fs->txns);
+
 	if (!t)
 		return NULL;
 	t->fs = fs;
@@ -181,15 +205,11 @@ struct txn *txn_begin(struct fs *fs, enum pmemfs_op op)
 
 static void txn_done(struct txn *t, bool committed)
 {
-	struct txn_cache *c = t->fs->txns;
 	unsigned i;
 
 	for (i = t->nr_ends; i-- > 0; )
 		t->end[i].fn(t->fs, t->end[i].arg, committed);
-	pthread_mutex_lock(&c->lock);
-	t->next = c->free;
-	c->free = t;
-	pthread_mutex_unlock(&c->lock);
+	txn_put(t->fs->txns, t);
 }
 
 void txn_abort(struct txn *t)

@@ -25,6 +25,7 @@
 #include <linux/fs.h>
 #include <sys/stat.h>
 
+#include "meta/contend.h"
 #include "op/op_i.h"
 
 struct end {			/* one end of a rename */
@@ -137,7 +138,7 @@ static int lock_dirs(struct renaming *r)
 	    !inode_is_dir(inode_media(r->to.dir)))
 		return -ENOTDIR;
 	if (r->serial)
-		pthread_mutex_lock(&r->fs->rename_lock); /* R1 */
+		contend_lock(r->fs, &r->fs->rename_lock, COUNT_WAIT_RENAME);	/* R1 */
 	if (r->from.dir == r->to.dir)
 		inode_wrlock(r->from.dir);
 	else

@@ -17,17 +17,11 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "pm/backend.h"
 #include "pm/fault.h"
 #include "pm/overlay.h"
-
-/* Counters of threads that rarely meet: one line each, summed when asked. */
-#define NR_COUNTS	16
-struct counts {
-	_Alignas(64) _Atomic uint64_t fences, flushes, flushed;
-	_Atomic uint64_t copies, copied, stored;
-};
 
 struct pm {
 	struct pm_map m;		/* (c) */
@@ -35,7 +29,7 @@ struct pm {
 	struct pm_overlay *overlay;	/* (c) ours, or NULL */
 	struct fault_pool fault;
 	_Atomic uint64_t say_next;	/* log when so many faults are reached */
-	struct counts counts[NR_COUNTS];
+	struct counters counters;
 };
 
 #define PM_CHECK(pm, off, len) do { \
@@ -53,19 +47,9 @@ static void out_of_pool(const char *who, uint64_t size, uint64_t off, uint64_t l
 	abort();
 }
 
-static struct counts *counts(struct pm *pm)
+static inline void count(struct pm *pm, enum counter id, uint64_t n)
 {
-	static _Atomic unsigned threads;
-	static _Thread_local unsigned mine;
-
-	if (__builtin_expect(!mine, 0))
-		mine = atomic_fetch_add(&threads, 1) % NR_COUNTS + 1;
-	return &pm->counts[mine - 1];
-}
-
-static inline void count(_Atomic uint64_t *c, uint64_t n)
-{
-	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+	count_add(&pm->counters, id, n);
 }
 
 /* ---- open and close ---------------------------------------------------- */
@@ -87,7 +71,7 @@ int pm_open(struct pm **out, const char *path, const struct pm_config *cfg)
 	struct pm *pm;
 	int err;
 
-	pm = aligned_alloc(64, align_up(sizeof(*pm), 64));
+	pm = aligned_alloc(_Alignof(struct pm), sizeof(*pm));
 	if (!pm)
 		return -ENOMEM;
 	memset(pm, 0, sizeof(*pm));
@@ -218,14 +202,14 @@ const void *pm_at(const struct pm *pm, uint64_t off, size_t len)
 void pm_write(struct pm *pm, uint64_t off, const void *src, size_t len)
 {
 	PM_CHECK(pm, off, len);
-	count(&counts(pm)->stored, len);
+	count(pm, COUNT_STORED, len);
 	pm->be->write(&pm->m, off, src, len);
 }
 
 void pm_zero(struct pm *pm, uint64_t off, size_t len)
 {
 	PM_CHECK(pm, off, len);
-	count(&counts(pm)->stored, len);
+	count(pm, COUNT_STORED, len);
 	pm->be->zero(&pm->m, off, len);
 }
 
@@ -238,27 +222,23 @@ void pm_bits(struct pm *pm, uint64_t off, uint32_t bit, uint32_t nr, bool set)
 	PM_CHECK(pm, off, bytes);
 	if (off % 8)
 		out_of_pool("pm_bits: unaligned", pm->m.size, off, bytes);
-	count(&counts(pm)->stored, bytes - bit / 64 * 8);
+	count(pm, COUNT_STORED, bytes - bit / 64 * 8);
 	pm->be->bits(&pm->m, off, bit, nr, set);
 }
 
 void pm_copy(struct pm *pm, uint64_t off, const void *src, size_t len)
 {
-	struct counts *c = counts(pm);
-
 	PM_CHECK(pm, off, len);
-	count(&c->copies, 1);
-	count(&c->copied, len);
+	count(pm, COUNT_COPIES, 1);
+	count(pm, COUNT_COPIED, len);
 	pm->be->copy(&pm->m, off, src, len);
 }
 
 void pm_copy_zero(struct pm *pm, uint64_t off, size_t len)
 {
-	struct counts *c = counts(pm);
-
 	PM_CHECK(pm, off, len);
-	count(&c->copies, 1);
-	count(&c->copied, len);
+	count(pm, COUNT_COPIES, 1);
+	count(pm, COUNT_COPIED, len);
 	pm->be->copy_zero(&pm->m, off, len);
 }
 
@@ -272,7 +252,7 @@ void *pm_window(struct pm *pm, uint64_t off, size_t len)
 void pm_window_done(struct pm *pm, uint64_t off, size_t len)
 {
 	PM_CHECK(pm, off, len);
-	count(&counts(pm)->stored, len);
+	count(pm, COUNT_STORED, len);
 	pm->be->window_done(&pm->m, off, len);
 }
 
@@ -305,35 +285,35 @@ void pm_plain_bits(uint8_t *base, uint64_t off, uint32_t bit, uint32_t nr, bool 
 
 void pm_flush(struct pm *pm, uint64_t off, size_t len)
 {
-	struct counts *c = counts(pm);
-
 	PM_CHECK(pm, off, len);
 	if (!len)
 		return;
-	count(&c->flushes, 1);
-	count(&c->flushed, len);
+	count(pm, COUNT_FLUSHES, 1);
+	count(pm, COUNT_FLUSHED, len);
 	pm->be->flush(&pm->m, off, len);
 }
 
 int pm_fence(struct pm *pm)
 {
-	count(&counts(pm)->fences, 1);
+	count(pm, COUNT_FENCES, 1);
 	return pm->be->fence(&pm->m);
 }
 
 void pm_get_stats(const struct pm *pm, struct pm_stats *out)
 {
-	memset(out, 0, sizeof(*out));
-	for (unsigned i = 0; i < NR_COUNTS; i++) {
-		const struct counts *c = &pm->counts[i];
+	const struct counters *c = &pm->counters;
 
-		out->fences += atomic_load_explicit(&c->fences, memory_order_relaxed);
-		out->flushes += atomic_load_explicit(&c->flushes, memory_order_relaxed);
-		out->flushed_bytes += atomic_load_explicit(&c->flushed, memory_order_relaxed);
-		out->copies += atomic_load_explicit(&c->copies, memory_order_relaxed);
-		out->copied_bytes += atomic_load_explicit(&c->copied, memory_order_relaxed);
-		out->stored_bytes += atomic_load_explicit(&c->stored, memory_order_relaxed);
-	}
+	out->fences = count_sum(c, COUNT_FENCES);
+	out->flushes = count_sum(c, COUNT_FLUSHES);
+	out->flushed_bytes = count_sum(c, COUNT_FLUSHED);
+	out->copies = count_sum(c, COUNT_COPIES);
+	out->copied_bytes = count_sum(c, COUNT_COPIED);
+	out->stored_bytes = count_sum(c, COUNT_STORED);
+}
+
+struct counters *pm_counters(struct pm *pm)
+{
+	return &pm->counters;
 }
 
 /* ---- faults ------------------------------------------------------------ */

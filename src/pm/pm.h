@@ -115,6 +115,8 @@ struct pm_stats {
 	uint64_t copies, copied_bytes, stored_bytes;
 };
 void pm_get_stats(const struct pm *pm, struct pm_stats *out);
+/* All that is counted about this pool, here and in the layers above. */
+struct counters *pm_counters(struct pm *pm);
 
 /* ---- faults ------------------------------------------------------------ */
 
