@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "fuse/ops.h"
 #include "fuse/session.h"
+#include "fuse/stats.h"
 #include "meta/owner.h"
 
 struct handler {
@@ -118,6 +119,11 @@ static const struct handler *handler_of(uint32_t opcode)
 	return &handlers[opcode];
 }
 
+const char *request_name(uint32_t opcode)
+{
+	return handler_of(opcode)->name;
+}
+
 int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 		int pipe_fd)
 {
@@ -184,7 +190,9 @@ static void say_bad(const struct request *rq, uint64_t off)
 
 void dispatch(struct request *rq)
 {
-	const struct handler *ha = handler_of(rq->h->opcode);
+	uint64_t start = stats_clock();
+	uint32_t opcode = rq->h->opcode;
+	const struct handler *ha = handler_of(opcode);
 	struct pm *pm = rq->s->fs->pm;
 	uint64_t mark = pm_fault_mark(pm);
 	uint64_t unique = rq->h->unique, bad;
@@ -200,6 +208,7 @@ void dispatch(struct request *rq)
 		assert(err < 0);	/* a handler that forgot to answer */
 		reply_error(rq, err);
 	}
+	stats_note(opcode, rq->error, start);
 	/* op/ has turned a fault into -EIO where it mattered; whatever was
 	 * met, no lock is held now: put the pool back in its place */
 	if (rq->error == -EIO || pm_faulted(pm, mark)) {

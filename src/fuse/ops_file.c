@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "base/count.h"
 #include "fuse/ops.h"
 #include "fuse/session.h"
 
@@ -98,6 +99,7 @@ static int read_mapped(struct request *rq, uint64_t pos, size_t len)
 		op_read_done(&rq->ctx, &r);
 		return -EIO;
 	}
+	count_add(pm_counters(rq->s->fs->pm), COUNT_READ_MAPPED, got);
 	err = reply_iov(rq, iov, nr + 1);
 	/* EFAULT: the kernel has answered EIO in our place, but not told where */
 	for (unsigned i = 0; err == -EFAULT && i < nr; i++)
@@ -116,6 +118,7 @@ int do_read(struct request *rq)
 	if (rq->s->read_map)
 		return read_mapped(rq, in->offset, len);
 	err = op_pread(&rq->ctx, rq->h->nodeid, rq->out, len, in->offset, &got);
+	count_add(pm_counters(rq->s->fs->pm), COUNT_READ_COPIED, got);
 	return err ? err : reply_data(rq, rq->out, got);
 }
 

@@ -6,15 +6,19 @@
  * to police, as other filesystems do: user, trusted and security. Names of
  * trusted attributes are shown to root only.
  *
- * One name is answered here and not stored anywhere: VIRTUAL_RO tells, "1" or
- * "0", whether the daemon opened the pool read-only. A remount asks it.
+ * Two names are answered here and not stored anywhere, for any node (so that
+ * a bind mount of a folder will do), and never listed. VIRTUAL_RO tells, "1"
+ * or "0", whether the daemon opened the pool read-only; a remount asks it.
+ * VIRTUAL_STATS is what pmemfs-stat shows.
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "fuse/ops.h"
 #include "fuse/session.h"
+#include "fuse/stats.h"
 #include "fuse/virtual.h"
 
 /*
@@ -67,6 +71,23 @@ int do_setxattr(struct request *rq)
 	return err ? err : reply_ok(rq);
 }
 
+/*
+ * The numbers tell what others do, so they are for root and for whoever runs
+ * the daemon. They change while one looks: who asks for the length is told the
+ * largest.
+ */
+static int reply_stats(struct request *rq, uint32_t asked)
+{
+	size_t len;
+
+	if (rq->ctx.uid != 0 && rq->ctx.uid != geteuid())
+		return -EACCES;
+	if (asked == 0)
+		return reply_sized(rq, 0, NULL, STATS_MAX);
+	len = stats_json(rq->s, (char *)rq->out, STATS_MAX);
+	return len ? reply_sized(rq, asked, rq->out, len) : -E2BIG;
+}
+
 int do_getxattr(struct request *rq)
 {
 	const struct fuse_getxattr_in *in = rq->arg;
@@ -79,6 +100,8 @@ int do_getxattr(struct request *rq)
 		return err;
 	if (!strcmp(n.s, VIRTUAL_RO))
 		return reply_sized(rq, in->size, rq->s->fs->ro ? "1" : "0", 1);
+	if (!strcmp(n.s, VIRTUAL_STATS))
+		return reply_stats(rq, in->size);
 	err = check_name(n.s);
 	if (err)
 		return err;

@@ -48,6 +48,9 @@ struct request {
 int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 		int pipe_fd);
 
+/* "READ" and so on; "unknown". */
+const char *request_name(uint32_t opcode);
+
 /* Serve rq: exactly one answer is given, or none where none is due. */
 void dispatch(struct request *rq);
 

@@ -27,6 +27,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "fuse/proto.h"
+#include "fuse/stats.h"
 #include "fuse/transport.h"
 
 #define STOP_SIGNAL	SIGUSR1
@@ -57,6 +58,7 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
 	s->fs = fs;
 	s->opt = opt;
 	s->fd = fd;
+	s->started = stats_clock();
 	s->transport = &transport_dev;
 	s->read_map = opt->read == READ_MAP ||
 		      (opt->read == READ_AUTO &&

@@ -40,6 +40,7 @@ struct session {
 	struct fs *fs;			/* (c) */
 	const struct options *opt;	/* (c) */
 	int fd;				/* (c) /dev/fuse of this mount */
+	uint64_t started;		/* (c) stats_clock() */
 	const struct transport *transport;	/* (c) */
 
 	/* settled by INIT, (c) from then on */

@@ -7,4 +7,7 @@
 
 #define VIRTUAL_RO	"system.pmemfs.ro"	/* "1": pool opened read-only */
 
+/* Who mounted, and root: the numbers of stats.h as JSON. */
+#define VIRTUAL_STATS	"system.pmemfs.stats"
+
 #endif

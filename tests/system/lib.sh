@@ -26,7 +26,8 @@ umask 022
 : "${MKFS_PMEMFS:=$builddir/mkfs.pmemfs}"
 : "${FSCK_PMEMFS:=$builddir/fsck.pmemfs}"
 : "${DUMP_PMEMFS:=$builddir/dump.pmemfs}"
-export PMEMFS_FUSE MKFS_PMEMFS FSCK_PMEMFS DUMP_PMEMFS
+: "${PMEMFS_STAT:=$builddir/pmemfs-stat}"
+export PMEMFS_FUSE MKFS_PMEMFS FSCK_PMEMFS DUMP_PMEMFS PMEMFS_STAT
 srcdir=$(cd "${srcdir:-.}" && pwd)
 
 T='' MNT='' POOL='' DAEMON='' TMPFS=''
@@ -170,4 +171,22 @@ manifest()
 		find . ! -type d -printf '%P|%y|%m|%U|%G|%T@|%n|%s|%l\n'
 		find . -type f -print0 | xargs -0r sha256sum
 	) | sort
+}
+
+# stat_value GROUP/NAME [MOUNT]: a number of pmemfs-stat; nothing if it has none
+stat_value()
+{
+	"$PMEMFS_STAT" --json "${2:-$MNT}" | awk -v want="$1" '
+	function name() { sub(/^[ \t]*"/, ""); n = $0; sub(/".*/, "", n); return n }
+	/^[ \t]*}/ { depth-- }
+	/^[ \t]*"[^"]*": *{/ { at[++depth] = name(); next }
+	/^[ \t]*"[^"]*": *[^[{]/ {
+		v = $0
+		sub(/^[^:]*: */, "", v); sub(/,$/, "", v); gsub(/"/, "", v)
+		path = ""
+		for (i = 1; i <= depth; i++)
+			path = path at[i] "/"
+		if (path name() == want)
+			print v
+	}'
 }

@@ -9,12 +9,15 @@
  */
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/log.h"
 #include "fuse/ops.h"
 #include "fuse/session.h"
+#include "fuse/stats.h"
 #include "fuse/transport.h"
+#include "fuse/virtual.h"
 #include "support/check_main.h"
 #include "support/pool.h"
 
@@ -50,6 +53,9 @@ static const struct transport to_memory = {
 
 static struct options opt;
 static struct session s;
+static uint32_t ask_uid;
+
+#define NAME_Z(name)	name, sizeof(name)
 
 static struct pool pool;
 
@@ -82,7 +88,7 @@ static int ask(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len
 {
 	struct fuse_in_header h = {
 		.len = (uint32_t)(sizeof(h) + arg_len + rest_len),
-		.opcode = opcode, .unique = 7, .nodeid = nodeid,
+		.opcode = opcode, .unique = 7, .nodeid = nodeid, .uid = ask_uid,
 	};
 
 	memcpy(in.b, &h, sizeof(h));
@@ -328,5 +334,37 @@ START_TEST(fuzz)
 }
 END_TEST
 
-CHECK_MAIN("dispatch", write_then_read, negative_entries, strings_must_end,
-	   lengths_must_fit, not_here, ranges, listing, lost_answers, fuzz)
+/* An attribute of every node, of no listing, for root and the mount's owner. */
+START_TEST(numbers_are_an_attribute)
+{
+	struct fuse_getxattr_in g = { .size = 0 };
+	struct fuse_setxattr_in x = { .size = 1 };
+	struct fuse_getxattr_out size;
+	uint64_t n;
+
+	begin();
+	n = create("f");
+	ck_assert_int_eq(ask(FUSE_GETXATTR, n, &g, sizeof(g), NAME_Z(VIRTUAL_STATS)), 0);
+	memcpy(&size, got.body, sizeof(size));
+	ck_assert_uint_eq(size.size, STATS_MAX);
+	g.size = 100;
+	ck_assert_int_eq(ask(FUSE_GETXATTR, n, &g, sizeof(g), NAME_Z(VIRTUAL_STATS)), -ERANGE);
+	g.size = STATS_MAX;
+	ck_assert_int_eq(ask(FUSE_GETXATTR, n, &g, sizeof(g), NAME_Z(VIRTUAL_STATS)), 0);
+	got.body[got.len] = '\0';
+	ck_assert_ptr_nonnull(strstr((char *)got.body, "\"CREATE\":{\"count\":1,"));
+	ask_uid = geteuid() + 1;
+	ck_assert_int_eq(ask(FUSE_GETXATTR, 1, &g, sizeof(g), NAME_Z(VIRTUAL_STATS)), -EACCES);
+	ask_uid = geteuid();
+	ck_assert_int_eq(ask(FUSE_GETXATTR, 1, &g, sizeof(g), NAME_Z(VIRTUAL_STATS)), 0);
+	ask_uid = 0;
+	ck_assert_int_eq(ask(FUSE_LISTXATTR, n, &g, sizeof(g), NULL, 0), 0);
+	ck_assert_uint_eq(got.len, 0);
+	ck_assert_int_eq(ask(FUSE_SETXATTR, n, &x, sizeof(x), VIRTUAL_STATS "\0x",
+			     sizeof(VIRTUAL_STATS) + 1), -EOPNOTSUPP);
+	pool_end(&pool);
+}
+END_TEST
+
+CHECK_MAIN("dispatch", numbers_are_an_attribute, write_then_read, negative_entries,
+	   strings_must_end, lengths_must_fit, not_here, ranges, listing, lost_answers, fuzz)
