@@ -14,7 +14,7 @@
  *			right on one host and can be interrupted
  *   ACCESS		default_permissions is always on
  *   INTERRUPT		nothing here takes long
- *   BMAP, IOCTL, POLL	the kernel's own answers are right
+ *   BMAP, POLL		the kernel's own answers are right
  */
 #include <assert.h>
 #include <errno.h>
@@ -87,7 +87,8 @@ static const struct handler handlers[FUSE_OPCODES] = {
 	[FUSE_INTERRUPT] = { "INTERRUPT", NULL, 0, false },
 	[FUSE_BMAP] = { "BMAP", NULL, 0, false },
 	[FUSE_DESTROY] = { "DESTROY", reply_ok, 0, false },
-	[FUSE_IOCTL] = { "IOCTL", NULL, 0, false },
+	[FUSE_IOCTL] = { "IOCTL", do_ioctl,
+			 sizeof(struct fuse_ioctl_in), false },
 	[FUSE_POLL] = { "POLL", NULL, 0, false },
 	[FUSE_NOTIFY_REPLY] = { "NOTIFY_REPLY", NULL, 0, true },
 	[FUSE_BATCH_FORGET] = { "BATCH_FORGET", do_batch_forget,

@@ -62,6 +62,9 @@ int do_statx(struct request *rq);
 int do_statfs(struct request *rq);
 int do_syncfs(struct request *rq);
 
+/* ops_ioctl.c */
+int do_ioctl(struct request *rq);
+
 /* ops_xattr.c */
 int do_setxattr(struct request *rq);
 int do_getxattr(struct request *rq);

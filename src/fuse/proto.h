@@ -264,6 +264,19 @@ struct fuse_copy_file_range_out { uint64_t bytes_copied; };	/* opcode 53 */
 struct fuse_syncfs_in { uint64_t padding; };
 struct fuse_interrupt_in { uint64_t unique; };
 
+/* ---- ioctl -------------------------------------------------------------- */
+
+struct fuse_ioctl_in {			/* in_size bytes of input follow */
+	uint64_t fh;
+	uint32_t flags, cmd;
+	uint64_t arg;
+	uint32_t in_size, out_size;	/* out_size: room for output */
+};
+struct fuse_ioctl_out {			/* output follows */
+	int32_t result;
+	uint32_t flags, in_iovs, out_iovs;
+};
+
 /* ---- extended attributes ------------------------------------------------ */
 
 struct fuse_setxattr_in { uint32_t size, flags; };	/* without SETXATTR_EXT */
@@ -287,6 +300,8 @@ _Static_assert(sizeof(struct fuse_entry_out) == 128, "wire");
 _Static_assert(sizeof(struct fuse_setattr_in) == 88, "wire");
 _Static_assert(sizeof(struct fuse_statx) == 256, "wire");
 _Static_assert(sizeof(struct fuse_write_in) == 40, "wire");
+_Static_assert(sizeof(struct fuse_ioctl_in) == 32, "wire");
+_Static_assert(sizeof(struct fuse_ioctl_out) == 16, "wire");
 _Static_assert(FUSE_DIRENT_HEAD == 24, "wire");
 
 #endif

@@ -96,10 +96,15 @@ static int setattr_ok(const struct inode *ip, const struct op_setattr *in)
 	const struct pmemfs_inode *mi = inode_media(ip);
 	uint32_t flags = get32(mi->flags);
 
-	if (flags & PMEMFS_FL_IMMUTABLE)
+	uint32_t touch = OP_SET_ATIME_NOW | OP_SET_MTIME_NOW | OP_SET_CTIME;
+
+	/* the kernel's word for when it was written or touched, often late */
+	if (in->valid & OP_SET_CACHE)
+		touch |= OP_SET_MTIME | OP_SET_CACHE;
+	if ((flags & PMEMFS_FL_IMMUTABLE) &&
+	    in->valid != (OP_SET_MTIME | OP_SET_CTIME | OP_SET_CACHE))
 		return -EPERM;
-	if ((flags & PMEMFS_FL_APPEND) &&
-	    (in->valid & ~(OP_SET_ATIME_NOW | OP_SET_MTIME_NOW | OP_SET_CTIME)))
+	if ((flags & PMEMFS_FL_APPEND) && (in->valid & ~touch))
 		return -EPERM;
 	if (!(in->valid & OP_SET_SIZE))
 		return 0;

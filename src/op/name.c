@@ -192,6 +192,8 @@ static int link_nodes(struct inode *dir, struct inode *ip, const char *name,
 	inode_wrlock(ip);
 	err = op_dir_ok(dir, DIR_ADD);
 	if (!err)
+		err = op_project_ok(dir, ip);
+	if (!err)
 		err = link_locked(dir, ip, name, len, mark);
 	if (!err) {
 		op_entry_of(ip, e);

@@ -65,6 +65,15 @@ int op_dir_ok(const struct inode *dir, unsigned change)
 	return 0;
 }
 
+int op_project_ok(const struct inode *dir, const struct inode *ip)
+{
+	const struct pmemfs_inode *di = inode_media(dir);
+
+	if (!(get32(di->flags) & PMEMFS_FL_PROJINHERIT))
+		return 0;
+	return get32(di->projid) == get32(inode_media(ip)->projid) ? 0 : -EXDEV;
+}
+
 int op_reg_ok(const struct inode *ip)
 {
 	const struct pmemfs_inode *mi = inode_media(ip);
@@ -248,6 +257,21 @@ static int open_truncate(const struct op_ctx *c, uint64_t nodeid, uint32_t flags
 	return op_setattr(c, nodeid, &set, &attr);
 }
 
+/* The kernel does not know of these flags, so it has not asked (flags.c). */
+static int open_ok(const struct pmemfs_inode *mi, uint32_t flags)
+{
+	uint32_t fl = get32(mi->flags);
+	bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+
+	if (!inode_is_reg(mi) || !writes)
+		return 0;
+	if (fl & PMEMFS_FL_IMMUTABLE)
+		return -EPERM;
+	if ((fl & PMEMFS_FL_APPEND) && (!(flags & O_APPEND) || (flags & O_TRUNC)))
+		return -EPERM;
+	return 0;
+}
+
 int op_open(const struct op_ctx *c, uint64_t nodeid, uint32_t flags)
 {
 	uint64_t mark = op_enter(c);
@@ -259,8 +283,9 @@ int op_open(const struct op_ctx *c, uint64_t nodeid, uint32_t flags)
 		return op_leave_read(c, mark, err);
 	inode_rdlock(ip);
 	reg = inode_is_reg(inode_media(ip));
+	err = open_ok(inode_media(ip), flags);
 	inode_unlock(ip);
-	if (reg && (flags & O_TRUNC))
+	if (!err && reg && (flags & O_TRUNC))
 		err = open_truncate(c, nodeid, flags);
 	if (!err) {
 		atomic_fetch_add(&ip->opens, 1);

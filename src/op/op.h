@@ -26,6 +26,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "pmemfs/format.h"
+
 struct fs;
 struct payload;			/* copy/copy.h: memory or pipe */
 
@@ -69,6 +71,7 @@ int op_getattr(const struct op_ctx *c, uint64_t nodeid, struct op_attr *a);
 #define OP_SET_ATIME_NOW 0x0080u
 #define OP_SET_MTIME_NOW 0x0100u
 #define OP_SET_KILL_PRIV 0x0200u	/* clear suid, and sgid if executable */
+#define OP_SET_CACHE	0x0400u	/* MTIME and CTIME are those of the page cache */
 
 struct op_setattr {
 	uint32_t valid;		/* OP_SET_* */
@@ -79,6 +82,16 @@ struct op_setattr {
 /* -EFBIG, -ENOSPC, -EISDIR/-EINVAL (size of a non-file), -EPERM (immutable). */
 int op_setattr(const struct op_ctx *c, uint64_t nodeid,
 	       const struct op_setattr *in, struct op_attr *out);
+
+/*
+ * Flags of chattr(1) and the project of a file or directory. What is not in
+ * mask stays. -EPERM: an immutable one, unless that is what is taken away;
+ * -EINVAL: DAX on anything else; -EOPNOTSUPP: not a flag of OP_FL_USER.
+ */
+#define OP_FL_USER	(PMEMFS_FL_ALL & ~PMEMFS_FL_TRUNC)
+int op_set_flags(const struct op_ctx *c, uint64_t nodeid, uint32_t mask,
+		 uint32_t flags, const uint32_t *projid);
+
 /* buf holds at least 4096 bytes; not NUL terminated. */
 int op_readlink(const struct op_ctx *c, uint64_t nodeid, char *buf, size_t *len);
 
@@ -128,9 +141,10 @@ int op_readdir(const struct op_ctx *c, uint64_t nodeid, uint64_t off,
 
 /* ---- files ------------------------------------------------------------- */
 
-/* Keeps an inode from being freed; -EISDIR, -EPERM, -EROFS, -ETXTBSY are the
- * kernel's. flags are open(2)'s; O_TRUNC is honoured (atomic_o_trunc), and
- * clears suid/sgid when OP_OPEN_KILL_PRIV is or'ed in. */
+/* Keeps an inode from being freed; -EISDIR, -EROFS, -ETXTBSY are the kernel's.
+ * flags are open(2)'s; O_TRUNC is honoured (atomic_o_trunc), and clears
+ * suid/sgid when OP_OPEN_KILL_PRIV is or'ed in. -EPERM: for writing, and the
+ * file is immutable, or append-only and not opened with O_APPEND. */
 #define OP_OPEN_KILL_PRIV	0x80000000u
 int op_open(const struct op_ctx *c, uint64_t nodeid, uint32_t flags);
 void op_release(struct fs *fs, uint64_t nodeid);
@@ -155,11 +169,13 @@ int op_pread(const struct op_ctx *c, uint64_t nodeid, void *buf, size_t len,
 
 #define OP_WRITE_KILL_PRIV	0x1u	/* clear suid/sgid first */
 #define OP_WRITE_APPEND		0x2u	/* at the end of the file, whatever pos */
-#define OP_WRITE_CACHE		0x4u	/* page cache writeback: times are the kernel's */
+#define OP_WRITE_CACHE		0x4u	/* pages that the cache has accepted before */
+#define OP_WRITE_KEEP_TIMES	0x8u	/* the kernel will tell them (OP_SET_CACHE) */
 #define OP_WRITE_MAX		(1u << 20) /* what one record can always take (L17) */
 /*
  * Writes p (its length says how much). *done < length only when space ran
- * out in the middle. -EFBIG, -ENOSPC, -EPERM (immutable), -EINVAL (not a file).
+ * out in the middle. -EFBIG, -ENOSPC, -EPERM (immutable, and not from the
+ * cache), -EINVAL (not a file).
  *
  * data=atomic: all or nothing, after a crash as well. *done < length only
  * where the largest size of a file cuts it; -ENOSPC also for an overwrite; more

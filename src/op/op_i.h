@@ -52,6 +52,8 @@ void op_entry_of(const struct inode *ip, struct op_entry *e);
 /* May names be added to or taken from this directory (locked)? -ENOTDIR;
  * -ENOENT: it was removed; -EPERM: immutable, append-only. */
 int op_dir_ok(const struct inode *dir, unsigned change);
+/* May a node of this project get a name in dir (both locked)? -EXDEV. */
+int op_project_ok(const struct inode *dir, const struct inode *ip);
 /* 0: a regular file. -EISDIR, -EINVAL. ip is locked or its mode constant. */
 int op_reg_ok(const struct inode *ip);
 /*

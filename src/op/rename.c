@@ -234,7 +234,12 @@ static int rename_ok(struct renaming *r)
 	struct end *from = &r->from, *to = &r->to;
 	bool exchange = r->flags & RENAME_EXCHANGE;
 	uint64_t nlink;
+	int err = op_project_ok(to->dir, from->ip);
 
+	if (!err && exchange)
+		err = op_project_ok(from->dir, to->ip);
+	if (err)
+		return err;
 	if (is_fixed(from->ip) || (to->ip && is_fixed(to->ip)))
 		return -EPERM;
 	if (to->ip && op_dir_ok(to->dir, DIR_DEL))

@@ -154,7 +154,7 @@ void write_times(struct writing *w, struct pmemfs_inode *mi)
 {
 	struct timespec now;
 
-	if (w->flags & OP_WRITE_CACHE)
+	if (w->flags & OP_WRITE_KEEP_TIMES)
 		return;				/* the kernel keeps them */
 	fs_now(w->ip->fs, &now);
 	inode_set_mtime(mi, &now);
@@ -244,8 +244,9 @@ int write_limits(struct writing *w)
 		return err;
 	if (w->flags & OP_WRITE_APPEND)
 		w->pos = size;
-	if ((flags & PMEMFS_FL_IMMUTABLE) ||
-	    ((flags & PMEMFS_FL_APPEND) && w->pos < size))
+	/* What the page cache holds was accepted when nothing forbade it, and a
+	 * page of an append-only file begins before its end (flags.c). */
+	if ((flags & PMEMFS_FL_IMMUTABLE) && !(w->flags & OP_WRITE_CACHE))
 		return -EPERM;
 	if (w->p->len && w->pos >= PMEMFS_MAX_SIZE)
 		return -EFBIG;

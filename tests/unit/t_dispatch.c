@@ -8,6 +8,7 @@
  * kernel would accept.
  */
 #include <errno.h>
+#include <linux/fs.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +67,7 @@ static void begin(void)
 	s.fs = pool.fs;
 	s.opt = &opt;
 	s.fd = -1;
+	s.minor = FUSE_KERNEL_MINOR_VERSION;
 	s.direct = true;
 	s.read_map = true;
 	s.transport = &to_memory;
@@ -235,6 +237,77 @@ START_TEST(ranges)
 }
 END_TEST
 
+/* One ioctl with n bytes in, room for `room` out. */
+static int ioctl_of(uint64_t node, uint32_t cmd, const void *data, uint32_t n, uint32_t room)
+{
+	struct fuse_ioctl_in i = { .cmd = cmd, .in_size = n, .out_size = room };
+
+	return ask(FUSE_IOCTL, node, &i, sizeof(i), data, n);
+}
+
+START_TEST(ioctls)
+{
+	struct fsxattr x = { .fsx_xflags = FS_XFLAG_DAX | FS_XFLAG_NODUMP, .fsx_projid = 7 };
+	const size_t head = sizeof(struct fuse_ioctl_out);
+	uint32_t fl = FS_NOATIME_FL, v;
+	uint64_t n;
+
+	begin();
+	n = create("f");
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_SETFLAGS, &fl, 4, 0), 0);
+	ck_assert_uint_eq(got.len, head);
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_GETFLAGS, NULL, 0, 4), 0);
+	ck_assert_uint_eq(got.len, head + 4);
+	memcpy(&v, got.body + head, 4);
+	ck_assert_uint_eq(v, fl);
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_FSSETXATTR, &x, sizeof(x), 0), 0);
+	memset(&x, 0, sizeof(x));
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_FSGETXATTR, NULL, 0, sizeof(x)), 0);
+	memcpy(&x, got.body + head, sizeof(x));
+	ck_assert_uint_eq(x.fsx_xflags, FS_XFLAG_DAX | FS_XFLAG_NODUMP);
+	ck_assert_uint_eq(x.fsx_projid, 7);
+	/* lsattr -v has room for an int only, whatever the number says */
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_GETVERSION, NULL, 0, 8), 0);
+	ck_assert_uint_eq(got.len, head + 4);
+	/* what nobody has, what is too short, what has no room */
+	fl = FS_COMPR_FL;
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_SETFLAGS, &fl, 4, 0), -EOPNOTSUPP);
+	x.fsx_xflags = FS_XFLAG_EXTSIZE;
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_FSSETXATTR, &x, sizeof(x), 0), -EOPNOTSUPP);
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_SETFLAGS, &fl, 3, 0), -EINVAL);
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_FSSETXATTR, &x, 27, 0), -EINVAL);
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_GETFLAGS, NULL, 0, 3), -EINVAL);
+	ck_assert_int_eq(ioctl_of(n, 0x5401, NULL, 0, 0), -ENOTTY);
+	pool_end(&pool);
+}
+END_TEST
+
+/* Kernels before 5.14 leave it to us who may. */
+START_TEST(ioctls_unchecked)
+{
+	static const struct { uint32_t uid, minor, fl; int err; } tries[] = {
+		{ 5, 33, FS_IMMUTABLE_FL, -EPERM }, { 0, 33, FS_IMMUTABLE_FL, 0 },
+		{ 5, 33, 0, -EPERM }, { 0, 33, FS_NODUMP_FL, 0 },
+		{ 5, 33, FS_NOATIME_FL, 0 }, { 5, 33, FS_APPEND_FL, -EPERM },
+		{ 6, 33, FS_NODUMP_FL, -EPERM }, { 6, 34, FS_APPEND_FL, 0 },
+	};
+	struct fuse_setattr_in own = { .valid = FATTR_UID, .uid = 5 };
+	uint64_t n;
+
+	begin();
+	n = create("f");
+	ck_assert_int_eq(ask(FUSE_SETATTR, n, &own, sizeof(own), NULL, 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
+		s.minor = tries[i].minor;
+		ask_uid = tries[i].uid;
+		ck_assert_int_eq(ioctl_of(n, FS_IOC_SETFLAGS, &tries[i].fl, 4, 0),
+				 tries[i].err);
+	}
+	ask_uid = 0;
+	pool_end(&pool);
+}
+END_TEST
+
 static unsigned count_entries(bool plus, bool *has_dot_node)
 {
 	size_t head = plus ? sizeof(struct fuse_entry_out) : 0;
@@ -367,4 +440,5 @@ START_TEST(numbers_are_an_attribute)
 END_TEST
 
 CHECK_MAIN("dispatch", numbers_are_an_attribute, write_then_read, negative_entries,
-	   strings_must_end, lengths_must_fit, not_here, ranges, listing, lost_answers, fuzz)
+	   strings_must_end, lengths_must_fit, not_here, ranges, ioctls, ioctls_unchecked,
+	   listing, lost_answers, fuzz)

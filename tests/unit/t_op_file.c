@@ -291,7 +291,7 @@ START_TEST(times_of_bytes)
 	ck_assert(b.btime.sec == a.btime.sec);
 	/* page cache writeback keeps its own times */
 	pl = payload_mem("y", 1);
-	ck_assert_int_eq(op_write(&p.c, f, 0, &pl, OP_WRITE_CACHE, &done), 0);
+	ck_assert_int_eq(op_write(&p.c, f, 0, &pl, OP_WRITE_KEEP_TIMES, &done), 0);
 	a = pool_attr(&p, f);
 	ck_assert(a.mtime.sec == b.mtime.sec);
 	ck_assert_int_eq(op_pread(&p.c, f, &c, 1, 0, &done), 0);

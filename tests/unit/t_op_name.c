@@ -420,47 +420,9 @@ START_TEST(read_only_mounts_refuse)
 }
 END_TEST
 
-START_TEST(immutable_and_append_only)
-{
-	uint64_t f;
-	struct op_attr a;
-	struct op_setattr in = { .valid = OP_SET_MODE, .mode = 0600 };
-	struct inode *ip;
-	struct txn *t;
-	size_t done;
-
-	pool_make(&p, SIZE);
-	f = pool_file(&p, ROOT, "f");
-	pool_fill(&p, f, 0, 'a', 100);
-	ck_assert_int_eq(inode_get(p.fs, f, &ip), 0);
-	inode_wrlock(ip);
-	t = txn_begin(p.fs, PMEMFS_OP_SETATTR);
-	inode_edit(t, ip)->flags = put32(PMEMFS_FL_APPEND);
-	ck_assert_int_eq(txn_commit(t), 0);
-	inode_unlock(ip);
-	ck_assert_int_eq(op_setattr(&p.c, f, &in, &a), -EPERM);
-	ck_assert_int_eq(pool_truncate(&p, f, 0), -EPERM);
-	ck_assert_int_eq(pool_try_write(&p, f, 50, "b", 1, &done), -EPERM);
-	pool_write(&p, f, 100, "b", 1);
-	ck_assert_int_eq(pool_unlink(&p, ROOT, "f"), -EPERM);
-	ck_assert_int_eq(pool_rename(&p, ROOT, "f", ROOT, "g", 0), -EPERM);
-	ck_assert_int_eq(pool_link(&p, f, ROOT, "g"), -EPERM);
-	inode_wrlock(ip);
-	t = txn_begin(p.fs, PMEMFS_OP_SETATTR);
-	inode_edit(t, ip)->flags = put32(PMEMFS_FL_IMMUTABLE);
-	ck_assert_int_eq(txn_commit(t), 0);
-	inode_unlock(ip);
-	inode_put(ip);
-	ck_assert_int_eq(pool_try_write(&p, f, 101, "b", 1, &done), -EPERM);
-	ck_assert_int_eq(op_setxattr(&p.c, f, "user.x", "y", 1, 0), -EPERM);
-	ck_assert_int_eq(op_fallocate(&p.c, f, 0, 1, 0), -EPERM);
-	pool_end(&p);
-}
-END_TEST
-
 CHECK_MAIN("op/name", made_nodes_are_found_again, names_have_rules,
 	   directories_count_their_children, links, symbolic_links_of_all_lengths,
 	   setgid_directories_pass_their_group_on, times_of_names,
 	   unlinked_files_live_until_forgotten, forget_counts,
 	   a_dead_daemons_orphans_are_drained, tmpfiles, many_names_and_slots,
-	   read_only_mounts_refuse, immutable_and_append_only)
+	   read_only_mounts_refuse)

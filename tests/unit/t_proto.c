@@ -52,6 +52,10 @@ static const struct { const char *what; size_t is, want; } layout[] = {
 	SIZE(fuse_statfs_out, 80), AT(fuse_statfs_out, bsize, 40),
 	AT(fuse_statfs_out, frsize, 48),
 
+	SIZE(fuse_ioctl_in, 32), AT(fuse_ioctl_in, cmd, 12),
+	AT(fuse_ioctl_in, arg, 16), AT(fuse_ioctl_in, out_size, 28),
+	SIZE(fuse_ioctl_out, 16),
+
 	SIZE(fuse_forget_in, 8), SIZE(fuse_forget_one, 16),
 	SIZE(fuse_batch_forget_in, 8), SIZE(fuse_mknod_in, 16),
 	SIZE(fuse_mkdir_in, 8), SIZE(fuse_rename_in, 8),
