@@ -32,8 +32,9 @@ static void take_times(struct op_setattr *set, const struct fuse_setattr_in *in)
 		set->valid |= OP_SET_MTIME_NOW;
 	else if (in->valid & FATTR_MTIME)
 		set->valid |= OP_SET_MTIME;
+	/* only the page cache of a connection that gathers writes says this */
 	if (in->valid & FATTR_CTIME)
-		set->valid |= OP_SET_CTIME;
+		set->valid |= OP_SET_CTIME | OP_SET_CACHE;
 	set->atime = wire_time(in->atime, in->atimensec);
 	set->mtime = wire_time(in->mtime, in->mtimensec);
 	set->ctime = wire_time(in->ctime, in->ctimensec);

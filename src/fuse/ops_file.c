@@ -2,7 +2,15 @@
 /*
  * ops_file.c - open files: reading and writing
  *
- * No handle is kept: a node id finds everything, and op/ counts the opens.
+ * No handle is kept: a node id finds everything, and op/ counts the opens. So
+ * the page cache may read through a file that is open for writing only.
+ *
+ * What the kernel leaves to us where it gathers writes (s->writeback):
+ *   K1  Times of a WRITE are its own; it sends them later, by SETATTR.
+ *   K2  It does not look at how much of a page was written. What we cannot
+ *       write as a whole must fail, or fsync(2) and close(2) report success.
+ *   K3  It asks where data lie without writing its dirty pages first, so we
+ *       know less than it: it shall answer that itself (from the size).
  *
  * Two routes for READ. *map*: the answer points into the pool and the kernel
  * copies once. The inode is held meanwhile; a page that cannot be read makes
@@ -29,7 +37,8 @@ uint32_t file_open_flags(const struct session *s, uint32_t fl)
 		      (dax == DAX_INODE && (fl & PMEMFS_FL_DAX));
 
 	/* nothing is lost by not flushing at close: write() was durable, and
-	 * the kernel writes a mapping's pages when it is unmapped. A cached
+	 * the kernel writes a mapping's pages when it is unmapped. (Where it
+	 * gathers writes, it writes them at close whatever we say.) A cached
 	 * write is cut as the kernel likes, so data=atomic does without shared
 	 * mappings where direct files have none. */
 	if (direct && (s->direct || s->opt->fs.data == FS_DATA_ATOMIC))
@@ -76,6 +85,17 @@ int do_release(struct request *rq)
 	op_release(rq->s->fs, rq->h->nodeid);
 	atomic_fetch_sub(&rq->s->open_files, 1);
 	return reply_ok(rq);
+}
+
+static uint32_t write_flags(const struct request *rq, uint32_t wire)
+{
+	uint32_t flags = 0;
+
+	if (wire & FUSE_WRITE_CACHE)
+		flags = OP_WRITE_CACHE;
+	if ((wire & FUSE_WRITE_CACHE) && rq->s->writeback)
+		flags |= OP_WRITE_KEEP_TIMES;			/* K1 */
+	return flags;
 }
 
 static int read_mapped(struct request *rq, uint64_t pos, size_t len)
@@ -134,7 +154,10 @@ int do_write(struct request *rq)
 		return -EINVAL;
 	kill = kill && node_has_setid(rq, rq->h->nodeid);
 	err = op_write(&rq->ctx, rq->h->nodeid, in->offset, &rq->data,
-		       kill ? OP_WRITE_KILL_PRIV : 0, &done);
+		       write_flags(rq, in->write_flags) |
+		       (kill ? OP_WRITE_KILL_PRIV : 0), &done);
+	if (!err && done < in->size && (in->write_flags & FUSE_WRITE_CACHE))
+		err = -ENOSPC;					/* K2 */
 	/* or the kernel would go by the old mode for a day (exec!) */
 	if (kill)
 		notify_attr(rq->s, rq->h->nodeid);
@@ -148,7 +171,11 @@ int do_lseek(struct request *rq)
 {
 	const struct fuse_lseek_in *in = rq->arg;
 	struct fuse_lseek_out out = { 0 };
-	int err = op_lseek(&rq->ctx, rq->h->nodeid, in->offset,
+	int err;
+
+	if (rq->s->writeback)
+		return -ENOSYS;					/* K3 */
+	err = op_lseek(&rq->ctx, rq->h->nodeid, in->offset,
 			   (int)in->whence, &out.offset);
 
 	return err ? err : reply_data(rq, &out, sizeof(out));

@@ -38,7 +38,9 @@
 /*
  * Not asked for: AUTO_INVAL_DATA (nobody else writes), POSIX_LOCKS and
  * FLOCK_LOCKS (the kernel's own are right), POSIX_ACL, DONT_MASK,
- * SETXATTR_EXT, WRITEBACK_CACHE.
+ * SETXATTR_EXT. WRITEBACK_CACHE only with dax=never: it holds for a whole
+ * connection, and where it does the kernel takes no time of a file from us, so
+ * that one written directly would keep the times it had when it was opened.
  */
 #define WANTED	(FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC | \
 		 FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES | \
@@ -93,10 +95,12 @@ static void settle(struct session *s, const struct fuse_init_in *in,
 
 	if (in->flags & FUSE_INIT_EXT)
 		offered |= (uint64_t)in->flags2 << 32;
-	s->flags = offered & WANTED;
+	s->flags = offered & (s->opt->dax == DAX_NEVER ?
+			      WANTED | FUSE_WRITEBACK_CACHE : WANTED);
 	s->minor = in->minor < FUSE_KERNEL_MINOR_VERSION ?
 		   in->minor : FUSE_KERNEL_MINOR_VERSION;
 	s->direct = s->flags & FUSE_DIRECT_IO_ALLOW_MMAP;
+	s->writeback = s->flags & FUSE_WRITEBACK_CACHE;
 	s->no_opendir = (s->flags & FUSE_NO_OPENDIR_SUPPORT) &&
 			s->opt->fs.atime != FS_STRICTATIME;
 

@@ -47,6 +47,7 @@ struct session {
 	uint32_t minor;
 	uint64_t flags;			/* offered and wanted */
 	bool direct;			/* direct files can be mapped */
+	bool writeback;			/* the page cache gathers writes */
 	bool no_opendir;		/* OPENDIR is not needed */
 	bool read_map;			/* READ answers from the mapping */
 

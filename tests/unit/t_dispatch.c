@@ -308,6 +308,94 @@ START_TEST(ioctls_unchecked)
 }
 END_TEST
 
+static int write_as(uint64_t node, uint64_t pos, uint32_t size, uint32_t write_flags)
+{
+	static uint8_t bytes[100000];
+	struct fuse_write_in w = { .offset = pos, .size = size, .write_flags = write_flags };
+
+	return ask(FUSE_WRITE, node, &w, sizeof(w), bytes, size);
+}
+
+static uint32_t written(void)
+{
+	struct fuse_write_out w;
+
+	memcpy(&w, got.body, sizeof(w));
+	return w.size;
+}
+
+/* Where the kernel gathers writes, the times are its own (K1). */
+START_TEST(writeback_times)
+{
+	struct fuse_setattr_in t = {
+		.valid = FATTR_MTIME | FATTR_CTIME, .mtime = 5000, .ctime = 6000,
+	};
+	uint32_t fl = FS_IMMUTABLE_FL;
+	uint64_t n;
+
+	begin();
+	n = create("f");
+	s.writeback = true;
+	ck_assert_int_eq(ask(FUSE_SETATTR, n, &t, sizeof(t), NULL, 0), 0);
+	ck_assert_int_eq(write_as(n, 0, 10, FUSE_WRITE_CACHE), 0);
+	ck_assert_int_eq(pool_attr(&pool, n).mtime.sec, 5000);
+	ck_assert_int_eq(pool_attr(&pool, n).ctime.sec, 6000);
+	/* what was dirty when the file became immutable, and its times */
+	ck_assert_int_eq(ioctl_of(n, FS_IOC_SETFLAGS, &fl, 4, 0), 0);
+	ck_assert_int_eq(write_as(n, 0, 10, FUSE_WRITE_CACHE), 0);
+	ck_assert_int_eq(write_as(n, 0, 10, 0), -EPERM);
+	ck_assert_int_eq(ask(FUSE_SETATTR, n, &t, sizeof(t), NULL, 0), 0);
+	ck_assert_int_eq(pool_attr(&pool, n).mtime.sec, 5000);
+	/* a mapping where it does not */
+	s.writeback = false;
+	ck_assert_int_eq(write_as(n, 0, 10, FUSE_WRITE_CACHE), 0);
+	ck_assert_int_gt(pool_attr(&pool, n).mtime.sec, 6000);
+	pool_end(&pool);
+}
+END_TEST
+
+/* It takes a page for written that was written in part (K2). */
+START_TEST(writeback_without_room)
+{
+	uint64_t n, pos = 0;
+	uint32_t left;
+	int err;
+
+	begin();
+	n = create("f");
+	do {				/* all but what one request needs */
+		err = write_as(n, pos, 100000, 0);
+		left = err ? 0 : written();
+		pos += left;
+	} while (left == 100000);
+	ck_assert_uint_gt(left, 0);	/* the pool was not a multiple of it */
+	ck_assert_int_eq(pool_truncate(&pool, n, pos - 50000), 0);
+	pool_settled_blocks(&pool);
+	ck_assert_int_eq(write_as(n, pos - 50000, 100000, FUSE_WRITE_CACHE), -ENOSPC);
+	ck_assert_int_eq(pool_truncate(&pool, n, pos - 50000), 0);
+	pool_settled_blocks(&pool);
+	ck_assert_int_eq(write_as(n, pos - 50000, 100000, 0), 0);
+	ck_assert_uint_lt(written(), 100000);
+	pool_end(&pool);
+}
+END_TEST
+
+/* It does not write its dirty pages before it asks for holes (K3). */
+START_TEST(writeback_seeks)
+{
+	struct fuse_lseek_in l = { .whence = SEEK_DATA };
+	uint64_t n;
+
+	begin();
+	n = create("f");
+	ck_assert_int_eq(write_as(n, 0, 10, 0), 0);
+	ck_assert_int_eq(ask(FUSE_LSEEK, n, &l, sizeof(l), NULL, 0), 0);
+	s.writeback = true;
+	ck_assert_int_eq(ask(FUSE_LSEEK, n, &l, sizeof(l), NULL, 0), -ENOSYS);
+	pool_end(&pool);
+}
+END_TEST
+
 static unsigned count_entries(bool plus, bool *has_dot_node)
 {
 	size_t head = plus ? sizeof(struct fuse_entry_out) : 0;
@@ -441,4 +529,5 @@ END_TEST
 
 CHECK_MAIN("dispatch", numbers_are_an_attribute, write_then_read, negative_entries,
 	   strings_must_end, lengths_must_fit, not_here, ranges, ioctls, ioctls_unchecked,
-	   listing, lost_answers, fuzz)
+	   writeback_times, writeback_without_room, writeback_seeks, listing, lost_answers,
+	   fuzz)
