@@ -28,7 +28,7 @@
  * a: the path; b: the second path, or the name of an attribute.
  * WRITE, PIPE, FALLOCATE: x position, y length, flags the mode.
  * TRUNCATE: x size. CHMOD, MKNOD: x mode. SETXATTR: x length.
- * SYMLINK: x length of the target. RENAME: flags are renameat2(2)'s.
+ * SET_FLAGS: x project. SYMLINK: x length of the target. RENAME: flags are renameat2(2)'s.
  */
 #define OP(n, k, path, ...) { .name = n, .kind = COP_##k, .a = path, ##__VA_ARGS__ }
 
@@ -99,6 +99,7 @@ const struct cop cops[] = {
 	OP("chmod_dir", CHMOD, "d", .x = 0700),
 	OP("chown", CHOWN, "su", .x = 1000),
 	OP("utimes", UTIMES, "d/x"),
+	OP("set_flags", SET_FLAGS, "d", .x = 77, .flags = PMEMFS_FL_PROJINHERIT),
 	OP("setxattr", SETXATTR, "f1", .b = "user.a", .x = 30),
 	OP("setxattr_large", SETXATTR, "f1", .b = "user.b", .x = 5000),
 	OP("setxattr_again", SETXATTR, "xa", .b = "user.small", .x = 200),
@@ -376,6 +377,15 @@ static void open_trunc(struct crash *c, uint64_t node)
 	crash_end(c);
 }
 
+static void set_flags(struct crash *c, const struct cop *op, uint64_t node)
+{
+	uint32_t projid = (uint32_t)op->x;
+
+	crash_begin(c, NULL);
+	op_set_flags(crash_ctx(c), node, OP_FL_USER, op->flags, &projid);
+	crash_end(c);
+}
+
 /* The access time that a read leaves is durable after fsync. */
 static void read_sync(struct crash *c, uint64_t node)
 {
@@ -433,6 +443,9 @@ static void to_node(struct crash *c, const struct cop *op, uint64_t node, unsign
 	case COP_UTIMES:
 		set_attr(c, node, &(struct op_setattr){
 			.valid = OP_SET_ATIME | OP_SET_MTIME, .atime = t, .mtime = t });
+		break;
+	case COP_SET_FLAGS:
+		set_flags(c, op, node);
 		break;
 	case COP_SETXATTR:
 		set_xattr(c, op, node, nr);

@@ -110,6 +110,14 @@ if is_root; then
 		same "$(stat -c %a suid)" 777 "mode after $how"
 		rm suid
 	done
+	cp /bin/true caps
+	setfattr -n security.capability -v 0x0100000200040000000000000000000000000000 caps
+	getcaps() { getfattr -n security.capability caps >/dev/null 2>&1; }
+	getcaps || fail "no capability was set"
+	exec 5<>caps
+	printf x >&5		# which stays in the page cache for now
+	! getcaps || fail "a capability outlived a write"
+	exec 5>&-
 	cd /
 	unmount_pool
 fi
@@ -127,6 +135,12 @@ unmount_pool
 mount_traced dax=never
 dd if="$MNT/small" of=/dev/null bs=4k status=none
 [ "$(requests READ)" -le 64 ] || fail "$(requests READ) requests for 1000 reads of 4 KiB"
+unmount_pool
+
+say "dax=never,sync: each write is a request again"
+mount_traced dax=never,sync
+dd if=/dev/zero of="$MNT/sync" bs=4k count=100 status=none
+[ "$(requests WRITE)" -ge 100 ] || fail "$(requests WRITE) requests for 100 writes"
 unmount_pool
 
 say "write-through (dax=inode): each write is a request, and fsync is none"

@@ -83,6 +83,7 @@ START_TEST(attributes)
 	memset(value, 'v', sizeof(value));
 	COSTS(1, op_setattr(&p.c, f, &in, &a));
 	COSTS(0, op_getattr(&p.c, f, &a));
+	COSTS(1, op_set_flags(&p.c, f, OP_FL_USER, PMEMFS_FL_DAX, &(uint32_t){ 5 }));
 	COSTS(1, op_setxattr(&p.c, f, "user.a", value, 512, 0));
 	COSTS(2, op_setxattr(&p.c, f, "user.b", value, 513, 0));
 	COSTS(0, op_getxattr(&p.c, f, "user.b", value, sizeof(value), &n));

@@ -275,6 +275,7 @@ START_TEST(names_and_attributes)
 	memset(value, 'v', sizeof(value));
 	begin();
 	STEP(put(0, 'a', 5000));
+	STEP(op_set_flags(&p.c, f, OP_FL_USER, PMEMFS_FL_DAX, &(uint32_t){ 5 }));
 	STEP(op_setxattr(&p.c, f, "user.large", value, sizeof(value), 0));
 	STEP(op_symlink(&p.c, ROOT, "s", 1, value, 3000, &e));
 	STEP(op_setxattr(&p.c, f, "user.large", value, 4000, 0));
