@@ -6,10 +6,10 @@
  * are checked here, strings by take_names(), values by the handlers and op/.
  *
  * What is not in the table is answered ENOSYS, and mostly on purpose:
- *   FSYNC, FSYNCDIR, FLUSH   every answer is durable before it is given, so
+ *   FSYNCDIR, FLUSH	every answer is durable before it is given, so
  *			there is nothing to do, and the kernel stops asking
- *			(it still writes dirty pages first). Access times that
- *			wait for their batch are not worth a round trip.
+ *			(it still writes dirty pages first). FSYNC is another
+ *			matter: see ops_file.c.
  *   GETLK, SETLK, SETLKW   the kernel then keeps the locks itself, which is
  *			right on one host and can be interrupted
  *   ACCESS		default_permissions is always on
@@ -62,7 +62,7 @@ static const struct handler handlers[FUSE_OPCODES] = {
 	[FUSE_STATFS] = { "STATFS", do_statfs, 0, false },
 	[FUSE_RELEASE] = { "RELEASE", do_release,
 			   sizeof(struct fuse_release_in), false },
-	[FUSE_FSYNC] = { "FSYNC", NULL, 0, false },
+	[FUSE_FSYNC] = { "FSYNC", do_fsync, 0, false },
 	[FUSE_SETXATTR] = { "SETXATTR", do_setxattr,
 			    sizeof(struct fuse_setxattr_in), false },
 	[FUSE_GETXATTR] = { "GETXATTR", do_getxattr,

@@ -48,6 +48,7 @@ int do_open(struct request *rq);
 int do_release(struct request *rq);
 int do_read(struct request *rq);
 int do_write(struct request *rq);
+int do_fsync(struct request *rq);
 int do_lseek(struct request *rq);
 int do_fallocate(struct request *rq);
 int do_copy_range(struct request *rq);

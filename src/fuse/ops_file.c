@@ -5,6 +5,11 @@
  * No handle is kept: a node id finds everything, and op/ counts the opens. So
  * the page cache may read through a file that is open for writing only.
  *
+ * FSYNC is answered although nothing is left to do: when a daemon has died, the
+ * kernel drops dirty pages and notes no error. Without the request, which then
+ * fails, fsync and msync would go on reporting success for the stores of a
+ * mapping. (FLUSH is not: close(2) promises nothing.)
+ *
  * What the kernel leaves to us where it gathers writes (s->writeback):
  *   K1  Times of a WRITE are its own; it sends them later, by SETATTR.
  *   K2  It does not look at how much of a page was written. What we cannot
@@ -165,6 +170,11 @@ int do_write(struct request *rq)
 		return err;
 	out.size = (uint32_t)done;
 	return reply_data(rq, &out, sizeof(out));
+}
+
+int do_fsync(struct request *rq)
+{
+	return rq->s->fs->ro ? -ENOSYS : reply_ok(rq);
 }
 
 int do_lseek(struct request *rq)

@@ -8,6 +8,8 @@
  *	cache_io store DIR		make files durable in several ways, say
  *					"ready", hold them open until killed
  *	cache_io check DIR		what store made durable is there
+ *	cache_io widow FILE PID		store through a mapping, kill the daemon:
+ *					msync and fsync must fail
  *	cache_io fill FILE MIB fsync | close
  *					write so much; which call says ENOSPC?
  *	cache_io dirty FILE MIB		write so much, say "ready", hold it open
@@ -18,12 +20,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -315,6 +320,33 @@ static int check(const char *dir)
 	return bad;
 }
 
+/* ---- widow ------------------------------------------------------------------ */
+
+static int widow(const char *path, pid_t daemon)
+{
+	struct statfs st;
+	uint8_t *map;
+	int fd, m, f;
+
+	MUST(fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+	MUST(ftruncate(fd, PAGE));
+	map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		die("mmap");
+	map[0] = 1;
+	MUST(msync(map, PAGE, MS_SYNC));
+	MUST(fsync(fd));
+	map[0] = 2;
+	MUST(kill(daemon, SIGKILL));
+	while (statfs(path, &st) == 0)		/* always asks it */
+		poll(NULL, 0, 10);
+	m = msync(map, PAGE, MS_SYNC);
+	f = fsync(fd);
+	if (!m || !f)
+		fprintf(stderr, "the daemon is dead, and msync says %d, fsync %d\n", m, f);
+	return !m || !f;
+}
+
 /* ---- fill, dirty, compare --------------------------------------------------- */
 
 static void pattern(uint32_t *to, unsigned mib)
@@ -387,6 +419,8 @@ int main(int argc, char **argv)
 		return store(argv[2]);
 	if (!strcmp(what, "check"))
 		return check(argv[2]);
+	if (!strcmp(what, "widow") && n)
+		return widow(argv[2], (pid_t)n);
 	if (!strcmp(what, "fill") && n && argc == 5)
 		return fill(argv[2], n, !strcmp(argv[4], "close"));
 	if (!strcmp(what, "dirty") && n)

@@ -200,12 +200,17 @@ END_TEST
 START_TEST(not_here)
 {
 	static const uint32_t op[] = {
-		FUSE_FSYNC, FUSE_FSYNCDIR, FUSE_FLUSH, FUSE_GETLK, FUSE_SETLK,
+		FUSE_FSYNCDIR, FUSE_FLUSH, FUSE_GETLK, FUSE_SETLK,
 		FUSE_SETLKW, FUSE_INTERRUPT, 7, 4096,
 	};
 	begin();
 	for (size_t i = 0; i < ARRAY_SIZE(op); i++)
 		ck_assert_int_eq(ask(op[i], 1, &(uint64_t){ 0 }, 8, NULL, 0), -ENOSYS);
+	/* nor this, but it must go on asking as long as something can be dirty */
+	ck_assert_int_eq(ask(FUSE_FSYNC, 1, (uint64_t [2]){ 0 }, 16, NULL, 0), 0);
+	s.fs->ro = true;
+	ck_assert_int_eq(ask(FUSE_FSYNC, 1, (uint64_t [2]){ 0 }, 16, NULL, 0), -ENOSYS);
+	s.fs->ro = false;
 	pool_end(&pool);
 }
 END_TEST
