@@ -80,33 +80,34 @@ fill()
 }
 
 # learn ACTION: done once, uncounted: the kernel finds out what it need not ask
-# again (FSYNC and OPENDIR are answered ENOSYS).
+# again (OPENDIR is answered ENOSYS).
 learn()
 {
 	"$TRIPS" "$MNT" "$1" || fail "$1"
 	settle
 }
 
-# names XATTR: what is the same in all modes but that with XATTR, in cached mode,
-# the first write to a file asks for its capabilities. The file "small" is
-# known to the kernel. What the kernel does by itself, whatever the answers:
-# a LOOKUP before it makes a name that it does not know to be absent; a GETATTR
-# of a folder whose names it has changed, before it enters it again; a GETXATTR
-# of the capabilities of what it cuts.
+# names XATTR XATTR TIMES WRITES: what is the same in all modes but for this. In
+# cached mode, the first write to a file asks for its capabilities; with
+# dax=never the kernel keeps the times of a file and tells them by a SETATTR, and
+# gathers four writes into one. The file "small" is known to the kernel. What the
+# kernel does by itself, whatever the answers: a LOOKUP before it makes a name that
+# it does not know to be absent; a GETATTR of a folder whose names it has changed,
+# before it enters it again; a GETXATTR of the capabilities of what it cuts.
 names()
 {
 	costs none ''
 	costs stat ''
 	costs absent 'LOOKUP=1'
 	costs absent ''			# that there is none is remembered, too
-	costs create "CREATE=1 ${1}LOOKUP=1 RELEASE=1 WRITE=1"
-	costs append 'GETATTR=1 OPEN=1 RELEASE=1 WRITE=1'
-	costs append 'OPEN=1 RELEASE=1 WRITE=1'
+	costs create "CREATE=1 ${1}LOOKUP=1 RELEASE=1 ${3}WRITE=1"
+	costs append "GETATTR=1 OPEN=1 RELEASE=1 ${3}WRITE=1"
+	costs append "OPEN=1 RELEASE=1 ${3}WRITE=1"
 	learn rewrite
-	costs rewrite "$2OPEN=1 RELEASE=1 WRITE=1"
-	costs write4 'OPEN=1 RELEASE=1 WRITE=4'
-	costs rename 'LOOKUP=1 RENAME=1'
-	costs unlink 'GETATTR=1 UNLINK=1'
+	costs rewrite "FSYNC=1 ${2}OPEN=1 RELEASE=1 ${3}WRITE=1"
+	costs write4 "OPEN=1 RELEASE=1 ${3}WRITE=$4"
+	costs rename "LOOKUP=1 RENAME=1${3:+ ${3% }}"
+	costs unlink "GETATTR=1 ${3}UNLINK=1"
 	costs mkdir 'GETATTR=1 LOOKUP=1 MKDIR=1'
 	costs rmdir 'GETATTR=1 RMDIR=1'
 	costs symlink 'GETATTR=1 LOOKUP=1 SYMLINK=1'
@@ -119,7 +120,7 @@ names()
 
 say "dax=always"
 fill always
-names '' 'GETXATTR=1 '
+names '' 'GETXATTR=1 ' '' 4
 costs read 'OPEN=1 READ=1 RELEASE=1'
 costs map 'OPEN=1 READ=1 RELEASE=1'
 learn readdir
@@ -130,8 +131,7 @@ say "dax=never"
 rm -f "$POOL"
 make_pool 32M
 fill never
-names 'GETXATTR=1 ' ''
-costs read 'OPEN=1 READ=1 RELEASE=1'
+names 'GETXATTR=1 ' '' 'SETATTR=1 ' 1
 costs read 'OPEN=1 RELEASE=1'
 costs map 'OPEN=1 RELEASE=1'
 costs readdir 'GETATTR=1 OPENDIR=1 READDIR=2 READDIRPLUS=1'
