@@ -174,10 +174,13 @@ static void data_of_suspects(struct repair *r, uint64_t ino)
 static void own_puts(struct repair *r)
 {
 	const struct rput *p;
+	size_t i;
 
-	for (p = r->put; p < r->put + r->nr_puts; p++)
+	for (i = 0; i < r->nr_puts; i++) {
+		p = &r->put[i];
 		if (p->kind == PUT_EXTENT && repair_unowned(r, p->blk, p->len))
 			repair_own(r, p->blk, p->len, false);
+	}
 }
 
 /* What hangs off the inodes, and who names them. */

@@ -391,8 +391,10 @@ static void hold_all(struct repair *r)
 {
 	struct rput *p;
 	bool content;
+	size_t i;
 
-	for (p = r->put; p < r->put + r->nr_puts; p++) {
+	for (i = 0; i < r->nr_puts; i++) {
+		p = &r->put[i];
 		content = p->kind != PUT_NAME && p->kind != PUT_UNNAME && p->kind != PUT_LOST;
 		p->skip = !hold(r, p->ino, content) || (p->dir && !hold(r, p->dir, false));
 	}

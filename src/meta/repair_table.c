@@ -256,10 +256,13 @@ static void from_pieces(struct repair *r, struct tmap *t, bool sealed)
 {
 	const struct rpiece *p;
 	uint64_t i, c, pos;
+	size_t k;
 
-	for (p = r->piece; p < r->piece + r->nr_pieces; p++)
+	for (k = 0; k < r->nr_pieces; k++) {
+		p = &r->piece[k];
 		for (i = 0; i < p->len; i++)
 			tmap_put(r, t, p->pos + i, p->blk + i);
+	}
 	for (pos = 0; !sealed && pos < t->nr; pos++) {
 		i = align_down(pos, PMEMFS_CHUNK_BLOCKS);
 		if (t->blk[pos] && (!t->blk[i] || !is_head(r, t->blk[i], false, &c) ||
