@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,8 @@ enum {
 	FSCK_USAGE = 16, FSCK_CANCELLED = 32,
 };
 
+#define WAIT_SECONDS	30	/* for a daemon that was unmounted */
+#define SILENT_SECONDS	2
 #define LIST_MAX	10000u		/* JSON: more are counted, not listed */
 #define NO_BAR		(-2)		/* as a descriptor */
 #define TTY_BAR		(-1)
@@ -404,19 +407,64 @@ static bool looks_clean(const struct check *c)
 	return clean;
 }
 
+/* "\\040" and the like, as the kernel writes them into mountinfo, undone. */
+static void unescape(char *s)
+{
+	char *out = s;
+	unsigned c;
+
+	while (*s) {
+		if (sscanf(s, "\\%3o", &c) == 1) {
+			*out++ = (char)c;
+			s += 4;
+		} else {
+			*out++ = *s++;
+		}
+	}
+	*out = '\0';
+}
+
+/* Is the pool mounted, as far as can be seen from here? */
+static bool is_mounted(const char *path)
+{
+	char *line = NULL, *dash, type[64], source[PATH_MAX], *pool = realpath(path, NULL);
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	bool found = false;
+	size_t room = 0;
+
+	while (f && pool && !found && getline(&line, &room, f) > 0) {
+		dash = strstr(line, " - fuse");
+		if (!dash || sscanf(dash, " - %63s %4095s", type, source) != 2)
+			continue;
+		unescape(source);
+		found = !strcmp(source, pool);
+	}
+	free(line);
+	free(pool);
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /*
- * A daemon that has just been unmounted may still be sealing its pool: wait
- * up to two seconds for it. true: somebody still works on it.
+ * umount comes back before the daemon does: the kernel does not wait for it.
+ * Until it has sealed its pool, a matter of milliseconds on an idle machine,
+ * it holds the lock. So wait for whoever holds it, but not for a mount that is
+ * there, which may last. true: somebody still works on it.
  */
-static bool wait_for_users(const char *path)
+static bool wait_for_users(const struct check *c)
 {
 	const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool busy = fd >= 0;
 	unsigned i;
 
-	for (i = 0; busy && i < 100 && !interrupted(); i++) {
+	for (i = 0; busy && i < 50 * WAIT_SECONDS && !interrupted(); i++) {
 		busy = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+		if (busy && is_mounted(c->path))
+			break;
+		if (busy && i == 50 * SILENT_SECONDS)
+			log_warn("waiting for a daemon that has not yet let go of %s", c->path);
 		if (busy)
 			nanosleep(&pause, NULL);
 	}
@@ -649,7 +697,7 @@ static int run(struct check *c)
 {
 	int err;
 
-	c->in_use = wait_for_users(c->path) && c->look;
+	c->in_use = wait_for_users(c) && c->look;
 	if (c->in_use)
 		log_warn("%s is in use: what is found may be wrong", c->path);
 	err = c->media ? check_media(c) : 0;

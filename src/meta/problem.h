@@ -127,9 +127,9 @@ P(XATTR_KEY, 1702, ASK, "an extended attribute is not where its hash puts it", \
 P(LOG_CUT, 1801, ASK, "the log cannot be replayed", \
 	"replayed up to the damage or not at all, whichever leaves less to repair") \
 P(MEDIUM, 1901, NEVER, "memory of the pool cannot be read", \
-	"nothing") \
+	"none") \
 P(UNKNOWN, 1999, NEVER, "the verifier is not content", \
-	"nothing")
+	"none")
 
 #define PROBLEM_ENUM(name, number, fix, what, repair) PROBLEM_##name = number,
 enum problem { PROBLEMS(PROBLEM_ENUM) };

@@ -86,6 +86,24 @@ grep -q "^1 100 100 $POOL\$" "$T/bar" || { cat "$T/bar"; fail "no progress"; }
 "$FSCK_PMEMFS" -f -C 3 "$POOL" 3>"$T/bar" >/dev/null
 grep -q "^1 100 100 " "$T/bar" || fail "no progress with -C 3"
 
+name=pipe
+say "-C writes nothing where there is no terminal"
+"$FSCK_PMEMFS" -f -C "$POOL" >"$T/out" 2>"$T/bar" </dev/null
+[ ! -s "$T/bar" ] || { cat "$T/bar"; fail "progress on a pipe"; }
+[ "$(wc -l <"$T/out")" = 1 ] || { cat "$T/out"; fail "progress on standard output"; }
+"$FSCK_PMEMFS" -f -C --json "$POOL" 2>&1 | python3 -m json.tool >/dev/null 2>&1 ||
+	! command -v python3 >/dev/null || fail "-C spoils the JSON"
+
+name=lock
+say "it waits for a daemon that was unmounted and still holds the pool"
+flock "$POOL" sleep 4 &
+holder=$!
+sleep 0.5
+run 0 "$FSCK_PMEMFS" -n -f "$POOL"
+says "waiting for a daemon"
+! grep -q "in use" "$T/out" || fail "it did not wait"
+wait $holder
+
 name=interrupt
 say "interrupted before anything is written: nothing is"
 cp "$T/rest" "$POOL"
@@ -100,7 +118,12 @@ same $got 32 "exit status when interrupted"
 is_kept
 
 name=table
-say "the manual has the table of problems"
-"$FSCK_PMEMFS" --problems | cut -d' ' -f1,2 >"$T/table"
-sed -n 's/^\.It \([0-9]\{4\}\) \([a-z]*\)$/\1 \2/p' "$srcdir/man/fsck.pmemfs.8" >"$T/man"
+say "the manual has the table of problems, word by word"
+words() { tr -d '".:;,' | tr '[:upper:]' '[:lower:]' | tr -s ' '; }
+"$FSCK_PMEMFS" --problems | words >"$T/table"
+# a row of the manual: number, who; what is wrong; what is done
+sed -n '/^\.It [0-9]\{4\} /,/^\.El/ { s/^\.It \([0-9]\)/@\1/; s/^\.Dq \(.*\)/\1/; /^\.El/d; p }' \
+	"$srcdir/man/fsck.pmemfs.8" | tr '\n' ' ' | tr '@' '\n' | sed '1d; s/ *$//' |
+	words >"$T/man"
+echo >>"$T/man"
 diff "$T/table" "$T/man" || fail "fsck.pmemfs.8 and fsck.pmemfs --problems differ"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fsck/lab.h"
 #include "fsck/recipes.h"
@@ -49,7 +50,7 @@ static void one_recipe(const struct recipe *d)
 	free(before);
 }
 
-/* Told by no recipe: bad memory, a full pool (below), a bug. */
+/* Told by no recipe: bad memory and a full pool (tests below), a bug. */
 static bool needs_no_recipe(unsigned nr)
 {
 	return nr == PROBLEM_MEDIUM || nr == PROBLEM_NO_SPACE || nr == PROBLEM_UNKNOWN;
@@ -267,4 +268,49 @@ START_TEST(no_space)
 }
 END_TEST
 
-CHECK_MAIN("repair", all_recipes, chance, no_space)
+/* ---- bad memory ------------------------------------------------------------ */
+
+static char file[64];
+static bool medium_told;
+
+static void on_told(void *arg, const struct repair_problem *p)
+{
+	(void)arg;
+	medium_told |= p->number == PROBLEM_MEDIUM;
+}
+
+/* The scan has begun; what it will read is not there any more: SIGBUS. */
+static void cut_file(void *arg, unsigned permille)
+{
+	(void)arg, (void)permille;
+	ck_assert_int_eq(truncate(file, 65536), 0);
+}
+
+/* Memory that cannot be read is told, nothing is repaired, and nothing crashes. */
+START_TEST(bad_memory)
+{
+	struct repair_options opt = {
+		.path = file, .look = true, .fn = on_told, .progress = cut_file,
+	};
+	const char *dir = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+	struct repair_result res;
+	struct repair *r = NULL;
+	int fd;
+
+	lab_open();
+	lab_start(AT_REST);
+	snprintf(file, sizeof(file), "%s/t_repair.XXXXXX", dir);
+	fd = mkstemp(file);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, lab.mem.buf, IMAGE_SIZE), IMAGE_SIZE);
+	close(fd);
+	pm_fault_install();
+	ck_assert_int_eq(repair_try(&r, &opt, &res), -EIO);
+	unlink(file);
+	ck_assert(medium_told);
+	ck_assert_uint_ge(res.never, 1);
+	ck_assert_ptr_null(r);
+}
+END_TEST
+
+CHECK_MAIN("repair", all_recipes, chance, no_space, bad_memory)
