@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "fuse/follow.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0.1"
@@ -84,6 +85,17 @@ static int take_read(struct options *o, const struct word *w, const char *value)
 
 	o->read = (enum read_route)route;
 	return err;
+}
+
+static int take_affinity(struct options *o, const struct word *w,
+			 const char *value)
+{
+	static const struct choice ways[] = {
+		{ "auto", FOLLOW_AUTO }, { "client", FOLLOW_ALWAYS },
+		{ "none", FOLLOW_NEVER }, { NULL, 0 },
+	};
+
+	return choose(ways, w->name, value, &o->affinity);
 }
 
 static int take_errors(struct options *o, const struct word *w,
@@ -244,6 +256,7 @@ static const struct word words[] = {
 	{ "dax", take_dax, 0, true },
 	{ "dax=", take_dax, 0, true },
 	{ "read=", take_read, 0, true },
+	{ "affinity=", take_affinity, 0, true },
 	{ "errors=", take_errors, 0, true },
 	{ "granularity=", take_granularity, 0, true },
 	{ "data=", take_data, 0, true },
@@ -425,6 +438,8 @@ void options_help(void)
 	      "                        of a write of up to 1 MiB - 4 KiB, atomic\n"
 	      "  relatime, noatime, strictatime\n"
 	      "  threads=N             threads that serve requests\n"
+	      "  affinity=WHERE        a thread works on the CPU of its client: auto (when\n"
+	      "                        that helps, default), client (always) or none\n"
 	      "  read=ROUTE            auto (default), map or copy\n"
 	      "  splice                receive written data through a pipe\n"
 	      "  allow_other           let other users in (default when root mounts)\n"

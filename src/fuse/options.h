@@ -31,6 +31,7 @@ struct options {
 	enum dax_mode dax;
 	enum read_route read;
 	bool splice;
+	int affinity;			/* enum follow_how */
 	unsigned threads;		/* 0: by the number of CPUs */
 	bool allow_other;		/* asked for, or root mounts */
 	bool deny_other;		/* asked not to */

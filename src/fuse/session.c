@@ -62,6 +62,7 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
 	s->fd = fd;
 	s->started = stats_clock();
 	s->transport = &transport_dev;
+	follow_team_init(&s->team);
 	s->read_map = opt->read == READ_MAP ||
 		      (opt->read == READ_AUTO &&
 		       kind != PM_FSDAX && kind != PM_DEVDAX);

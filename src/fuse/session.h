@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fuse/follow.h"
 #include "fuse/options.h"
 #include "op/op.h"
 
@@ -54,6 +55,7 @@ struct session {
 	_Atomic uint64_t open_files;	/* OPEN and CREATE without RELEASE */
 	_Atomic unsigned running;	/* workers */
 	_Atomic bool stop;
+	struct follow_team team;
 	struct worker *workers;
 	unsigned nr_workers;
 };					/* (c) constant while serving */

@@ -2,7 +2,8 @@
 /*
  * transport_dev.c - requests by read(2) of /dev/fuse, answers by writev(2)
  *
- * All workers read the same descriptor; the kernel wakes one per request.
+ * All workers read the same descriptor; the kernel wakes one per request, and
+ * follow.h sees to it that it need not wake another CPU for that.
  *
  * A request is read so that the data of a WRITE begin on a page: the 80 bytes
  * of its two headers end where the page does.
@@ -29,6 +30,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "fuse/follow.h"
 #include "fuse/request.h"
 #include "fuse/session.h"
 
@@ -45,6 +47,7 @@ struct dev {
 	uint8_t *in, *out;
 	int pipe[2];			/* -1: not spliced */
 	bool full;			/* the pipe may hold something */
+	struct follow follow;
 };
 
 /* A pipe that holds the largest request, or none. */
@@ -77,11 +80,14 @@ static int dev_open(struct dev *d, struct worker *w)
 	d->out = d->in + IN_SIZE;
 	if (w->s->opt->splice)
 		open_pipe(d, w->nr);
+	follow_open(&d->follow, &w->s->team, w->s->fd,
+		    (enum follow_how)w->s->opt->affinity);
 	return 0;
 }
 
 static void dev_close(struct dev *d)
 {
+	follow_close(&d->follow);
 	if (d->pipe[0] >= 0) {
 		close(d->pipe[0]);
 		close(d->pipe[1]);
@@ -171,12 +177,16 @@ static int dev_run(struct worker *w)
 	rq.state = &d;
 	rq.out = d.out;
 	while (!session_stops(w->s)) {
+		if (d.follow.rest)
+			follow_rest(&d.follow);
 		err = d.pipe[0] < 0 ? receive_read(&d, &rq) :
 				      receive_spliced(&d, &rq);
-		if (!err)
+		if (!err) {
+			follow(&d.follow, rq.h->opcode, rq.h->pid);
 			dispatch(&rq);
-		else if (!go_on(err))
+		} else if (!go_on(err)) {
 			break;
+		}
 		if (d.full)
 			drain(&d);
 		err = 0;
