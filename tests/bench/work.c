@@ -2,11 +2,14 @@
 /*
  * work.c - one piece of work on one filesystem, measured from both ends
  *
- *	work [-n COUNT] [-t MS] [-s MIB] [-p PID] BENCH DIR [COMMAND...]
+ *	work [-n COUNT] [-t MS] [-s MIB] [-p PID] [-c STAT]
+ *	     BENCH DIR [COMMAND...]
  *
  * Prints one line: operations, bytes, nanoseconds, CPU nanoseconds and
- * context switches of this process, then the same two of the process PID (the
- * FUSE daemon; 0 0 without one). "work list" prints the names of the benches.
+ * context switches of this process, the same two of the process PID (the FUSE
+ * daemon; 0 0 without one), then the fences it made and the bytes it copied
+ * into the pool, as the program STAT (pmemfs-stat) tells them, or "- -".
+ * "work list" prints the names of the benches.
  *
  * The daemon's CPU time comes from its process clock, which counts in
  * nanoseconds and keeps what threads that have ended have used; its switches
@@ -162,8 +165,39 @@ static uint64_t own_cpu(int who)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
 }
 
+/* The number behind "key": in text, or 0. */
+static uint64_t number(const char *text, const char *key)
+{
+	const char *p = strstr(text, key);
+
+	p = p ? strchr(p, ':') : NULL;
+	return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
+/* Of the daemon, since it started. */
+static bool read_counters(const struct work *w, uint64_t *fences, uint64_t *copied)
+{
+	static char text[1 << 18];
+	char cmd[8192];
+	size_t n;
+	FILE *f;
+
+	if (!w->stat)
+		return false;
+	snprintf(cmd, sizeof(cmd), "'%s' --json '%s' 2>/dev/null", w->stat, w->dir);
+	f = popen(cmd, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	*fences = number(text, "\"fences\"");
+	*copied = number(text, "\"copied_bytes\"");
+	return pclose(f) == 0 && strstr(text, "\"fences\"");
+}
+
 void work_begin(struct work *w)
 {
+	w->counted = read_counters(w, &w->fences, &w->copied);
 	w->daemon_switches = process_switches(w->daemon);
 	w->daemon_cpu = process_cpu(w->daemon);
 	w->client_switches = own_switches(RUSAGE_SELF) +
@@ -180,6 +214,8 @@ static uint64_t grown(uint64_t before, uint64_t after)
 
 void work_end(struct work *w)
 {
+	uint64_t fences, copied;
+
 	w->took = now_ns() - w->start;
 	w->client_cpu = grown(w->client_cpu, own_cpu(RUSAGE_SELF) +
 					     own_cpu(RUSAGE_CHILDREN));
@@ -189,6 +225,11 @@ void work_end(struct work *w)
 	w->daemon_cpu = grown(w->daemon_cpu, process_cpu(w->daemon));
 	w->daemon_switches = grown(w->daemon_switches,
 				   process_switches(w->daemon));
+	w->counted = w->counted && read_counters(w, &fences, &copied);
+	if (w->counted) {
+		w->fences = fences - w->fences;
+		w->copied = copied - w->copied;
+	}
 }
 
 /* A command, its output where ours goes to not be seen: on stderr. */
@@ -246,13 +287,25 @@ static int list(void)
 	return 0;
 }
 
+static void print(const struct work *w)
+{
+	const uint64_t n[] = {
+		w->ops, w->bytes, w->took, w->client_cpu, w->client_switches,
+		w->daemon_cpu, w->daemon_switches, w->fences, w->copied,
+	};
+
+	for (size_t i = 0; i < 7u + (w->counted ? 2 : 0); i++)
+		printf("%s%llu", i ? " " : "", (unsigned long long)n[i]);
+	puts(w->counted ? "" : " - -");
+}
+
 int main(int argc, char **argv)
 {
 	struct work w = { .count = 1000, .ns = 100000000, .size = 32u << 20 };
 	const struct bench *b;
 	int c;
 
-	while ((c = getopt(argc, argv, "+n:t:s:p:")) != -1) {
+	while ((c = getopt(argc, argv, "+n:t:s:p:c:")) != -1) {
 		unsigned long n = optarg ? strtoul(optarg, NULL, 10) : 0;
 
 		switch (c) {
@@ -260,6 +313,7 @@ int main(int argc, char **argv)
 		case 't': w.ns = (uint64_t)n * 1000000; break;
 		case 's': w.size = (size_t)n << 20; break;
 		case 'p': w.daemon = (pid_t)n; break;
+		case 'c': w.stat = optarg; break;
 		default: return 2;
 		}
 	}
@@ -269,18 +323,13 @@ int main(int argc, char **argv)
 		return list();
 	if (argc < 2 || !w.count || w.size < 2u << 20) {
 		fprintf(stderr, "usage: work [-n COUNT] [-t MS] [-s MIB]"
-			" [-p PID] BENCH DIR [COMMAND...]\n");
+			" [-p PID] [-c STAT] BENCH DIR [COMMAND...]\n");
 		return 2;
 	}
 	b = find(argv[0]);
 	w.dir = argv[1];
 	w.cmd = argv + 2;
 	b->fn(&w, b);
-	printf("%llu %llu %llu %llu %llu %llu %llu\n",
-	       (unsigned long long)w.ops, (unsigned long long)w.bytes,
-	       (unsigned long long)w.took, (unsigned long long)w.client_cpu,
-	       (unsigned long long)w.client_switches,
-	       (unsigned long long)w.daemon_cpu,
-	       (unsigned long long)w.daemon_switches);
+	print(&w);
 	return 0;
 }

@@ -21,11 +21,14 @@ struct work {
 	size_t size;			/* of the data file */
 	pid_t daemon;			/* 0: there is none */
 	char **cmd;			/* for "exec" */
+	const char *stat;		/* pmemfs-stat, or NULL */
 
 	uint64_t ops, bytes;		/* done */
 	uint64_t start, took;		/* ns */
 	uint64_t client_cpu, client_switches;
 	uint64_t daemon_cpu, daemon_switches;
+	bool counted;			/* the two below are known */
+	uint64_t fences, copied;
 };
 
 struct bench {
