@@ -319,5 +319,29 @@ START_TEST(freeing_in_steps_at_last)
 }
 END_TEST
 
-CHECK_MAIN("op/crash", appending, cutting_and_growing, reserving_and_punching,
+/* L6: what the medium refused is an error, and nothing is written any more. */
+START_TEST(a_refused_record_stops_the_mount)
+{
+	struct op_entry e;
+
+	pool_make(&p, 16 << 20);
+	pool_file(&p, ROOT, "before");
+	rec_fail_fence(p.rec, 1);
+	ck_assert_int_eq(op_mknod(&p.c, ROOT, "a", 1, S_IFREG | 0644, 0, &e), -EIO);
+	rec_fail_fence(p.rec, 0);
+	ck_assert(!fs_writable(p.fs));
+	ck_assert_int_eq(op_mknod(&p.c, ROOT, "b", 1, S_IFREG | 0644, 0, &e), -EROFS);
+	ck_assert_int_eq(pool_unlink(&p, ROOT, "before"), -EROFS);
+	ck_assert_int_eq(fs_checkpoint(p.fs), -EROFS);
+	ck_assert_int_eq(pool_look(&p, ROOT, "before"), 0);
+	pool_crash(&p);
+	ck_assert(fs_writable(p.fs));
+	ck_assert_int_eq(pool_look(&p, ROOT, "before"), 0);
+	ck_assert_int_eq(pool_look(&p, ROOT, "b"), -ENOENT);
+	pool_end(&p);
+}
+END_TEST
+
+CHECK_MAIN("op/crash", a_refused_record_stops_the_mount, appending,
+	   cutting_and_growing, reserving_and_punching,
 	   names_and_attributes, freeing_in_steps, freeing_in_steps_at_last)

@@ -391,6 +391,36 @@ START_TEST(many_names_and_slots)
 }
 END_TEST
 
+/* L16: a slot is used again with another generation, also after a crash. */
+START_TEST(a_node_id_never_comes_back)
+{
+	const uint64_t ino = (1ull << PMEMFS_INO_BITS) - 1;
+	uint64_t first, f = 0, last;
+	struct op_attr a;
+	unsigned i, round;
+
+	pool_make(&p, SIZE);
+	first = last = pool_file(&p, ROOT, "f");
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 20000; i++) {
+			ck_assert_int_eq(pool_unlink(&p, ROOT, "f"), 0);
+			pool_forget(&p, i ? f : last, 1);
+			f = pool_file(&p, ROOT, "f");
+			if ((f & ino) == (first & ino))
+				break;
+		}
+		ck_assert_uint_lt(i, 20000);
+		ck_assert_uint_gt(f >> PMEMFS_INO_BITS, last >> PMEMFS_INO_BITS);
+		ck_assert_int_eq(op_getattr(&p.c, last, &a), -ESTALE);
+		last = f;
+		pool_forget(&p, f, 1);
+		pool_crash(&p);
+		ck_assert_uint_eq(pool_find(&p, ROOT, "f"), last);
+	}
+	pool_end(&p);
+}
+END_TEST
+
 START_TEST(read_only_mounts_refuse)
 {
 	struct op_entry e;
@@ -425,4 +455,4 @@ CHECK_MAIN("op/name", made_nodes_are_found_again, names_have_rules,
 	   setgid_directories_pass_their_group_on, times_of_names,
 	   unlinked_files_live_until_forgotten, forget_counts,
 	   a_dead_daemons_orphans_are_drained, tmpfiles, many_names_and_slots,
-	   read_only_mounts_refuse)
+	   a_node_id_never_comes_back, read_only_mounts_refuse)
