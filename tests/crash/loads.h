@@ -35,6 +35,8 @@ void do_write(struct crash *c, const char *path, uint64_t pos, uint64_t len, uin
 void do_create(struct crash *c, const char *path);
 void do_truncate(struct crash *c, const char *path, uint64_t size);
 void do_mkdir(struct crash *c, const char *path);
+/* Take all blocks but so many, for a file called big. */
+void do_fill(struct crash *c, uint64_t leave);
 /* Run the load's op[] one after the other. */
 void run_ops(struct crash *c, const struct crash_load *l, unsigned actor);
 
@@ -53,13 +55,17 @@ bool get_three(uint64_t i, struct crash_load *l);
 bool get_atime(uint64_t i, struct crash_load *l);
 bool get_shape(uint64_t i, struct crash_load *l);	/* shapes.c */
 bool get_atomic(uint64_t i, struct crash_load *l);
+bool get_edge(uint64_t i, struct crash_load *l);
 bool get_log(uint64_t i, struct crash_load *l);		/* space.c */
 bool get_full(uint64_t i, struct crash_load *l);
+bool get_reuse(uint64_t i, struct crash_load *l);
 bool get_grow(uint64_t i, struct crash_load *l);
 bool get_names(uint64_t i, struct crash_load *l);
 bool get_mount(uint64_t i, struct crash_load *l);	/* mounts.c */
 bool get_raw(uint64_t i, struct crash_load *l);
 bool get_threads(uint64_t i, struct crash_load *l);	/* threads.c */
+bool get_next(uint64_t i, struct crash_load *l);
+bool get_recycle(uint64_t i, struct crash_load *l);
 
 /* ---- mutations (mutants.c) ---------------------------------------------------- */
 

@@ -211,3 +211,44 @@ bool get_atomic(uint64_t i, struct crash_load *l)
 	snprintf(l->name, sizeof(l->name), "atomic/%s+%s", shapes[s].setup.name, doings[d].name);
 	return true;
 }
+
+/* ---- every edge ------------------------------------------------------------------ */
+
+/* Around a block's start in the middle of the file, and around its end. */
+static const int64_t edge_at[] = { -1, 0, 1, 7, 63, 64, 65, BLK - 1 };
+static const uint64_t edge_len[] = { 1, 7, 63, 65, BLK - 1, BLK, BLK + 1, 2 * BLK + 7 };
+
+static void run_edge(struct crash *c, const struct crash_load *l, unsigned actor)
+{
+	uint64_t size = shapes[l->op[0]].size;
+	struct cop op = { .kind = COP_WRITE, .a = "f" };
+
+	(void)actor;
+	op.x = place(l->op[3] ? END : MIDDLE, edge_at[l->op[1]], size);
+	op.y = edge_len[l->op[2]];
+	cop_do(c, &op, 1);
+}
+
+/* data=atomic and data=ordered in turn. */
+bool get_edge(uint64_t i, struct crash_load *l)
+{
+	static const char *const where[] = { "middle", "end" };
+	unsigned nr[5], radix[5] = { 2, ARRAY_SIZE(edge_len), ARRAY_SIZE(edge_at), 2,
+				     ARRAY_SIZE(shapes) };
+
+	for (unsigned k = 0; k < 5; k++) {
+		nr[k] = (unsigned)(i % radix[k]);
+		i /= radix[k];
+	}
+	if (i)
+		return false;
+	*l = (struct crash_load){
+		.setup = &shapes[nr[4]].setup, .actors = 1, .run = run_edge,
+		.op = { nr[4], nr[2], nr[1], nr[3] }, .nr_ops = 4,
+		.flags = nr[0] ? 0 : LOAD_ATOMIC,
+	};
+	snprintf(l->name, sizeof(l->name), "edge/%s+%s%+lld+%llu+%s", shapes[nr[4]].setup.name,
+		 where[nr[3]], (long long)edge_at[nr[2]], (unsigned long long)edge_len[nr[1]],
+		 nr[0] ? "ordered" : "atomic");
+	return true;
+}

@@ -67,14 +67,13 @@ bool get_log(uint64_t i, struct crash_load *l)
 /* ---- the pool -------------------------------------------------------------------- */
 
 /* The file that takes it all has no bytes, so nobody has to compare them. */
-static void fill_pool(struct crash *c, uint64_t leave)
+void do_fill(struct crash *c, uint64_t leave)
 {
 	struct cop take = {
 		.kind = COP_FALLOCATE, .a = "big", .flags = FALLOC_FL_KEEP_SIZE,
 	};
 	struct op_statfs st;
 
-	setup_plain.make(c);
 	do_create(c, "big");
 	for (unsigned i = 0; i < 100; i++, take.x += take.y) {
 		fs_checkpoint(crash_ctx(c)->fs);
@@ -84,6 +83,12 @@ static void fill_pool(struct crash *c, uint64_t leave)
 		take.y = min64(st.bavail - leave, 128) * BLK;
 		cop_do(c, &take, 0);
 	}
+}
+
+static void fill_pool(struct crash *c, uint64_t leave)
+{
+	setup_plain.make(c);
+	do_fill(c, leave);
 }
 
 static void make_full(struct crash *c) { fill_pool(c, 0); }
@@ -138,6 +143,80 @@ bool get_full(uint64_t i, struct crash_load *l)
 	l->op[2] = (unsigned)(i % n);
 	snprintf(l->name, sizeof(l->name), "full/%s+%s+%s", l->setup->name,
 		 full_name(l->op[1]), full_name(l->op[2]));
+	return true;
+}
+
+/* ---- blocks that had another life (L4) -------------------------------------------------- */
+
+static void make_reuse(struct crash *c)
+{
+	setup_plain.make(c);
+	do_mkdir(c, "o");
+	do_create(c, "o/a");
+	do_create(c, "t");
+	for (unsigned i = 0; i < 6; i++)
+		do_write(c, "t", i * 2 * BLK, BLK, 40);
+	do_fill(c, 0);
+}
+
+static const struct crash_setup setup_reuse = { .name = "reuse", .make = make_reuse };
+
+/*
+ * A record changes a node, another frees it, and then bytes are written, for which
+ * there is no other place. Replay must not put the node's bytes on top of them.
+ */
+static const struct reuse {
+	const char *name;
+	struct cop op[5];
+} reuses[] = {
+	{ "xattr", {
+		{ .kind = COP_SETXATTR, .a = "xa", .b = "user.small", .x = 200 },
+		{ .kind = COP_UNLINK, .a = "xa" } } },
+	{ "xattrs_removed", {
+		{ .kind = COP_SETXATTR, .a = "xa", .b = "user.small", .x = 200 },
+		{ .kind = COP_REMOVEXATTR, .a = "xa", .b = "user.large" },
+		{ .kind = COP_REMOVEXATTR, .a = "xa", .b = "user.small" } } },
+	{ "extents", {
+		{ .kind = COP_TRUNCATE, .a = "t", .x = 9 * BLK },
+		{ .kind = COP_TRUNCATE, .a = "t", .x = 0 } } },
+	{ "extents_unlinked", {
+		{ .kind = COP_TRUNCATE, .a = "t", .x = 9 * BLK },
+		{ .kind = COP_UNLINK, .a = "t" } } },
+	{ "names", {
+		{ .kind = COP_RENAME, .a = "o/a", .b = "o/b" },
+		{ .kind = COP_UNLINK, .a = "o/b" },
+		{ .kind = COP_RMDIR, .a = "o" } } },
+};
+
+static const struct cop reuse_by[] = {
+	{ .kind = COP_WRITE, .a = "f2", .x = 12365, .y = 9000 },
+	{ .kind = COP_PIPE, .a = "f2", .x = 12365, .y = 90000 },
+	{ .kind = COP_SETXATTR, .a = "f1", .b = "user.b", .x = 5000 },
+	{ .kind = COP_SYMLINK, .a = "sl", .x = 3000 },
+};
+
+static void run_reuse(struct crash *c, const struct crash_load *l, unsigned actor)
+{
+	const struct reuse *r = &reuses[l->op[0]];
+	unsigned i;
+
+	(void)actor;
+	for (i = 0; i < ARRAY_SIZE(r->op) && r->op[i].a; i++)
+		cop_do(c, &r->op[i], i + 1);
+	cop_do(c, &reuse_by[l->op[1]], i + 1);
+}
+
+bool get_reuse(uint64_t i, struct crash_load *l)
+{
+	static const char *const by[] = { "write", "pipe", "setxattr", "symlink" };
+	unsigned n = ARRAY_SIZE(reuse_by);
+
+	if (i >= n * ARRAY_SIZE(reuses))
+		return false;
+	start(l, &setup_reuse, run_reuse);
+	l->op[0] = (unsigned)(i / n);
+	l->op[1] = (unsigned)(i % n);
+	snprintf(l->name, sizeof(l->name), "reuse/%s+%s", reuses[l->op[0]].name, by[l->op[1]]);
 	return true;
 }
 

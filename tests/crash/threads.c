@@ -16,6 +16,9 @@
 
 #define BLK	4096ull
 
+#define SWITCHES	160u		/* 80 calls of either */
+#define DICE		24u
+
 /* '@' in a path is the worker's letter. */
 static const struct script {
 	const char *name;
@@ -106,21 +109,8 @@ static const struct crash_setup setup_shared_2 = {
  */
 static void make_tight(struct crash *c)
 {
-	struct cop take = {
-		.kind = COP_FALLOCATE, .a = "big", .flags = FALLOC_FL_KEEP_SIZE,
-	};
-	struct op_statfs st;
-
 	make_shared(c);
-	do_create(c, "big");
-	for (unsigned i = 0; i < 100; i++, take.x += take.y) {
-		fs_checkpoint(crash_ctx(c)->fs);
-		op_statfs(crash_ctx(c), &st);
-		if (st.bavail <= 2)
-			break;
-		take.y = min64(st.bavail - 2, 128) * BLK;
-		cop_do(c, &take, 0);
-	}
+	do_fill(c, 2);
 }
 
 static const struct crash_setup setup_tight = { .name = "tight", .make = make_tight };
@@ -130,8 +120,105 @@ static const struct script abort_scripts[2] = {
 	{ "write", { { .kind = COP_WRITE, .a = "s/@1", .x = 500, .y = 8000 } } },
 };
 
-#define SWITCHES	160u		/* 80 calls of either */
-#define DICE		24u
+/*
+ * q's file ends where p's begins, and goes on there as soon as it can: not before
+ * p's blocks are free for good (L3).
+ */
+static void make_next(struct crash *c)
+{
+	static const struct cop punch[] = {
+		{ .kind = COP_FALLOCATE, .a = "big", .x = 100 * BLK, .y = 4 * BLK,
+		  .flags = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE },
+		{ .kind = COP_FALLOCATE, .a = "big", .x = 900 * BLK, .y = 4 * BLK,
+		  .flags = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE },
+	};
+
+	make_shared(c);
+	do_create(c, "q/h");
+	do_create(c, "p/h");
+	do_fill(c, 0);
+	cop_do(c, &punch[0], 0);
+	do_write(c, "q/h", 0, BLK, 91);
+	do_write(c, "p/h", 0, 3 * BLK, 92);
+	cop_do(c, &punch[1], 0);
+}
+
+static const struct crash_setup setup_next = { .name = "next", .make = make_next };
+
+/* p frees, q takes. */
+static const struct script next_scripts[] = {
+	{ "truncate", { { .kind = COP_TRUNCATE, .a = "@/h", .x = 0 } } },
+	{ "unlink", { { .kind = COP_UNLINK, .a = "@/h" } } },
+	{ "replace", { { .kind = COP_RENAME, .a = "@/f", .b = "@/h" } } },
+	{ "punch", { { .kind = COP_FALLOCATE, .a = "@/h", .x = 0, .y = 3 * BLK,
+		       .flags = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE } } },
+	{ "append", { { .kind = COP_WRITE, .a = "@/h", .x = BLK, .y = BLK } } },
+};
+#define NEXT_FREES	(ARRAY_SIZE(next_scripts) - 1)
+
+/*
+ * A full pool. q frees a node that its own record has changed, and needs the block;
+ * p makes a checkpoint: not before that is done, in both slots, may q have it (L12).
+ */
+static void make_recycle(struct crash *c)
+{
+	make_shared(c);
+	do_create(c, "q/t");
+	for (unsigned i = 0; i < 6; i++)
+		do_write(c, "q/t", i * 2 * BLK, BLK, 93);
+	do_fill(c, 0);
+}
+
+static const struct crash_setup setup_recycle = { .name = "recycle", .make = make_recycle };
+
+static const struct script recycle_scripts[2] = {
+	{ "checkpoint", {
+		{ .kind = COP_CHECKPOINT, .a = "" },
+		{ .kind = COP_CHECKPOINT, .a = "" } } },
+	{ "recycle", {
+		{ .kind = COP_TRUNCATE, .a = "@/t", .x = 9 * BLK },
+		{ .kind = COP_UNLINK, .a = "@/t" },
+		{ .kind = COP_CHMOD, .a = "@/f", .x = 0600 },
+		{ .kind = COP_WRITE, .a = "@/f", .x = 3 * BLK, .y = 30 * BLK } } },
+};
+
+/* q goes until it is about to need the block, p until it is in the middle of the
+ * checkpoint, then q on: a square of such schedules. */
+#define RECYCLE_SIDE	24u
+#define RECYCLE_Q	28u
+#define RECYCLE_P	4u
+
+bool get_recycle(uint64_t i, struct crash_load *l)
+{
+	unsigned q = RECYCLE_Q + (unsigned)i / RECYCLE_SIDE;
+	unsigned p = RECYCLE_P + (unsigned)i % RECYCLE_SIDE;
+
+	if (q >= RECYCLE_Q + RECYCLE_SIDE)
+		return false;
+	*l = (struct crash_load){
+		.setup = &setup_recycle, .actors = 2, .run = run_script, .op = { 0, 1 },
+		.nr_ops = 2, .arg = recycle_scripts, .seed = CRASH_SCHEDULE_2(1u, q, p),
+	};
+	snprintf(l->name, sizeof(l->name), "recycle/checkpoint+%u+%u", q, p);
+	return true;
+}
+
+#define NEXT_SWITCHES	40u
+
+bool get_next(uint64_t i, struct crash_load *l)
+{
+	unsigned free = (unsigned)(i % NEXT_FREES), schedule = (unsigned)(i / NEXT_FREES);
+
+	if (schedule >= NEXT_SWITCHES)
+		return false;
+	*l = (struct crash_load){
+		.setup = &setup_next, .actors = 2, .run = run_script,
+		.op = { free, NEXT_FREES }, .nr_ops = 2, .seed = schedule, .arg = next_scripts,
+	};
+	snprintf(l->name, sizeof(l->name), "next/%s+append+%u", next_scripts[free].name,
+		 schedule);
+	return true;
+}
 
 bool get_threads(uint64_t i, struct crash_load *l)
 {

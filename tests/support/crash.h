@@ -80,6 +80,10 @@ struct crash_setup {
 #define LOAD_ANY_BLOCKS	0x80u		/* blocks are still being freed, who knows how far */
 #define LOAD_ONE_SUPER	0x40u		/* then one superblock at least is good */
 
+/* A schedule (seed) of two switches: calls of the first actor, of the other. */
+#define CRASH_SCHEDULE_2(first, calls, others) \
+	(1u << 19 | (others) << 9 | (calls) << 1 | (first))
+
 struct crash_load {
 	char name[120];
 	const struct crash_setup *setup;

@@ -9,9 +9,11 @@
  * held. So each schedule is a number, and what it leads to does not depend on
  * the machine.
  *
- * Schedules: a number below 2^20 lets thread nr % 2 make nr / 2 calls to the
- * medium, then the other one go on as far as it can, then the first again. Any
- * other number is the seed of dice that are thrown in front of every call.
+ * Schedules: a number below 2^19 lets thread nr % 2 make nr / 2 calls to the
+ * medium, then the other one go on as far as it can, then the first again. One
+ * below 2^20 has two numbers of calls in it (crash.h), after which the baton
+ * passes: of the first thread, of the other. Any other number is the seed of
+ * dice that are thrown in front of every call.
  */
 #include <assert.h>
 #include <errno.h>
@@ -32,7 +34,7 @@ struct sched {
 	unsigned calls[TREE_ACTORS];
 	unsigned waits;			/* locks tried in vain since somebody got on */
 	uint64_t nr, dice;
-	bool switched;
+	unsigned switched;
 };
 
 static struct sched sched;
@@ -62,13 +64,22 @@ static void pass(void)
 
 static bool wants_switch(void)
 {
+	unsigned limit[2] = { sched.nr >> 1 & 0xff, sched.nr >> 9 & 0xff }, nr_limits = 1;
+
 	if (sched.nr >= 1u << 20) {
 		sched.dice = hash_bytes(sched.dice, "dice", 4);
 		return sched.dice % 4 == 0;
 	}
-	if (sched.switched || (int)(sched.nr % 2) != me || sched.calls[me] <= sched.nr / 2)
+	if (sched.nr < 1u << 19)
+		limit[0] = (unsigned)sched.nr / 2;
+	else
+		nr_limits = 2;
+	if (sched.switched >= nr_limits ||
+	    (int)((sched.nr + sched.switched) % 2) != me ||
+	    sched.calls[me] <= limit[sched.switched])
 		return false;
-	return sched.switched = true;
+	sched.switched++;
+	return true;
 }
 
 static void in_front_of_call(void *arg, enum rec_kind kind)

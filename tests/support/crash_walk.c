@@ -286,7 +286,7 @@ static bool look(struct point *pt, struct choice ch, bool deep)
 	if (bad)
 		tell(pt, ch, bad);
 	undo_back(&c->image);
-	if (bad && !c->quiet && c->violations <= SHOW_MAX)
+	if (c->loud || (bad && !c->quiet && c->violations <= SHOW_MAX))
 		show_image(pt, ch);
 	return !bad;
 }
