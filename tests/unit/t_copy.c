@@ -19,11 +19,11 @@
 static struct pm_mem mem;
 static struct pm_rec *rec;
 static struct pm *pm;
-static uint8_t src[65536], *image;
+static uint8_t src[200000], *image;	/* several turns of the route's buffer */
 
-static void start(void)
+static void start_on(int granularity)
 {
-	struct pm_config cfg = { .backend = &pm_backend_record, .granularity = -1 };
+	struct pm_config cfg = { .backend = &pm_backend_record, .granularity = granularity };
 
 	mem = (struct pm_mem){ .size = SIZE };
 	rec = rec_new(&pm_backend_mem, &mem);
@@ -32,6 +32,11 @@ static void start(void)
 	image = pm_mem_map(SIZE);
 	for (size_t i = 0; i < sizeof(src); i++)
 		src[i] = (uint8_t)(i * 7 + i / 256 + 1);
+}
+
+static void start(void)
+{
+	start_on(-1);
 }
 
 static void stop(void)
@@ -45,6 +50,7 @@ static void stop(void)
 static void make_pipe(int fd[2], size_t fill)
 {
 	ck_assert_int_eq(pipe(fd), 0);
+	ck_assert_int_ge(fcntl(fd[1], F_SETPIPE_SZ, 1 << 18), (int)fill);
 	ck_assert_int_eq(fcntl(fd[0], F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(write(fd[1], src, fill), (ssize_t)fill);
 }
@@ -81,13 +87,14 @@ START_TEST(memory_route)
 }
 END_TEST
 
-START_TEST(pipe_route)
+static void use_pipe(int granularity, unsigned windows)
 {
 	struct copy_stats st;
+	struct rec_counts n;
 	struct payload p;
 	int fd[2];
 
-	start();
+	start_on(granularity);
 	make_pipe(fd, sizeof(src));
 	p = payload_pipe(fd[0], sizeof(src));
 	ck_assert_int_eq(copy_in(pm, 100, &p, 5000), 0);
@@ -98,9 +105,19 @@ START_TEST(pipe_route)
 	copy_get_stats(pm, &st);
 	ck_assert_uint_eq(st.pipe_bytes, sizeof(src));
 	ck_assert_uint_eq(st.nocache_bytes, 0);
+	rec_counts(rec, &n);
+	ck_assert_uint_eq(n.windows, windows);
 	close(fd[0]);
 	close(fd[1]);
 	stop();
+}
+
+/* Straight into the pool, but where that means to flush lines. */
+START_TEST(pipe_route)
+{
+	use_pipe(PM_GRAN_LINE, 0);
+	use_pipe(PM_GRAN_PAGE, 2);
+	use_pipe(PM_GRAN_BYTE, 2);
 }
 END_TEST
 
@@ -118,6 +135,12 @@ START_TEST(pipe_that_runs_dry_is_an_error)
 	ck_assert_int_eq(copy_in(pm, 0, &p, 10), -EIO);		/* end */
 	close(fd[0]);
 	ck_assert_int_eq(copy_in(pm, 0, &p, 10), -EIO);		/* no pipe */
+	make_pipe(fd, 100000);				/* in its second turn */
+	p = payload_pipe(fd[0], 150000);
+	ck_assert_int_eq(copy_in(pm, 0, &p, 150000), -EIO);
+	ck_assert_uint_eq(p.len, 50000);
+	close(fd[0]);
+	close(fd[1]);
 	stop();
 }
 END_TEST
