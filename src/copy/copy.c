@@ -10,39 +10,67 @@
 
 #include <assert.h>
 
+#include "base/bytes.h"
 #include "base/count.h"
 #include "copy/engine.h"
 #include "pm/pm.h"
 
-enum route { ROUTE_NOCACHE, ROUTE_PIPE, NR_ROUTES };
+enum route { ROUTE_NOCACHE, ROUTE_PIPE, ROUTE_LANDED, NR_ROUTES };
 
 static int (*const engine[NR_ROUTES])(struct pm *, uint64_t, struct payload *, size_t) = {
 	[ROUTE_NOCACHE] = copy_cpu,
 	[ROUTE_PIPE] = copy_pipe,
+	[ROUTE_LANDED] = copy_landed,
 };
 
 static const enum counter moved[NR_ROUTES] = {
 	[ROUTE_NOCACHE] = COUNT_NOCACHE, [ROUTE_PIPE] = COUNT_PIPE,
+	[ROUTE_LANDED] = COUNT_LANDED,
 };
 
-/* Bytes in memory go non-temporally; bytes in a pipe are read into place. */
-static enum route copy_route(const struct payload *p, size_t len)
+/* Bytes that are where they belong stay there; others in memory go by the CPU. */
+static enum route copy_route(struct pm *pm, uint64_t off, const struct payload *p, size_t len)
 {
-	(void)len;
-	return p->mem ? ROUTE_NOCACHE : ROUTE_PIPE;
+	if (!p->mem)
+		return ROUTE_PIPE;
+	return p->land && p->mem == pm_at(pm, off, len) ? ROUTE_LANDED : ROUTE_NOCACHE;
+}
+
+/* As many of the next len bytes as lie in one place. */
+static size_t one_place(struct payload *p, size_t len)
+{
+	if (!p->next)
+		return len;
+	if (p->split)
+		return min64(len, p->split);
+	p->mem = p->next;
+	p->next = NULL;
+	return len;
+}
+
+struct payload payload_landed(struct pm *pm, const void *p, size_t split, struct landing *land)
+{
+	return (struct payload){
+		.mem = p, .fd = -1, .len = land->total, .split = split, .land = land,
+		.next = pm_at(pm, land->off + split, land->total - split),
+	};
 }
 
 int copy_in(struct pm *pm, uint64_t off, struct payload *p, size_t len)
 {
-	enum route route = copy_route(p, len);
-	int err;
+	enum route route;
+	int err = 0;
 
 	assert(len <= p->len);
-	if (!len)
-		return 0;
-	err = engine[route](pm, off, p, len);
-	if (!err)
-		count_add(pm_counters(pm), moved[route], len);
+	for (size_t n; len && !err; off += n, len -= n) {
+		n = one_place(p, len);
+		route = copy_route(pm, off, p, n);
+		err = engine[route](pm, off, p, n);
+		if (p->next)
+			p->split -= n;
+		if (!err)
+			count_add(pm_counters(pm), moved[route], n);
+	}
 	return err;
 }
 
@@ -73,6 +101,7 @@ void copy_get_stats(struct pm *pm, struct copy_stats *out)
 
 	out->nocache_bytes = count_sum(c, COUNT_NOCACHE);
 	out->pipe_bytes = count_sum(c, COUNT_PIPE);
+	out->landed_bytes = count_sum(c, COUNT_LANDED);
 	out->zero_bytes = count_sum(c, COUNT_ZERO);
 	out->within_bytes = count_sum(c, COUNT_WITHIN);
 }

@@ -14,6 +14,17 @@
 struct pm;
 
 /*
+ * Free blocks, reserved for a payload to be received into ("landing"): what is
+ * written to a hole then need not be copied, because it is there already.
+ */
+struct landing {
+	uint64_t off, len;	/* in the pool; len 0: nothing is reserved */
+	uint64_t total;		/* bytes of the payload; the first belongs at off */
+	uint64_t lent;		/* bytes from off on that a record is to take */
+	uint64_t taken;		/* that one has taken: they belong to a file now */
+};
+
+/*
  * What a writer brought: bytes in memory, or bytes waiting in a pipe (a
  * request received by splice; libfuse calls this write_buf). Taken from the
  * front, never twice.
@@ -22,6 +33,10 @@ struct payload {
 	const uint8_t *mem;	/* NULL: pipe */
 	int fd;			/* pipe, when mem is NULL */
 	size_t len;		/* bytes left */
+	/* landed: the bytes after the next `split` lie elsewhere, in the pool */
+	const uint8_t *next;	/* NULL: no, or there already */
+	size_t split;
+	struct landing *land;	/* NULL: no */
 };
 
 static inline struct payload payload_mem(const void *p, size_t len)
@@ -33,6 +48,9 @@ static inline struct payload payload_pipe(int fd, size_t len)
 {
 	return (struct payload){ .mem = NULL, .fd = fd, .len = len };
 }
+
+/* The first `split` bytes at p, the others where land says. */
+struct payload payload_landed(struct pm *pm, const void *p, size_t split, struct landing *land);
 
 /*
  * Move the next len bytes of p to the pool at off. Leaves: flushed.
@@ -52,7 +70,9 @@ void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len);
 int copy_settle(struct pm *pm);
 
 /* Bytes by route so far (base/count.h). */
-struct copy_stats { uint64_t nocache_bytes, pipe_bytes, zero_bytes, within_bytes; };
+struct copy_stats {
+	uint64_t nocache_bytes, pipe_bytes, landed_bytes, zero_bytes, within_bytes;
+};
 void copy_get_stats(struct pm *pm, struct copy_stats *out);
 
 #endif

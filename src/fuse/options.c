@@ -178,7 +178,7 @@ static int take_atime(struct options *o, const struct word *w,
 	return 0;
 }
 
-enum { SET_NORECOVERY, SET_PMEM, SET_SPLICE, SET_OTHER, SET_REMOUNT };
+enum { SET_NORECOVERY, SET_PMEM, SET_SPLICE, SET_LANDING, SET_OTHER, SET_REMOUNT };
 
 static int take_bool(struct options *o, const struct word *w,
 		     const char *value)
@@ -193,6 +193,9 @@ static int take_bool(struct options *o, const struct word *w,
 		break;
 	case SET_SPLICE:
 		o->splice = w->on;
+		break;
+	case SET_LANDING:
+		o->landing = w->on;
 		break;
 	case SET_OTHER:
 		o->allow_other = w->on;
@@ -250,6 +253,8 @@ static const struct word words[] = {
 	{ "require-pmem", take_bool, SET_PMEM, true },
 	{ "splice", take_bool, SET_SPLICE, true },
 	{ "nosplice", take_bool, SET_SPLICE, false },
+	{ "landing", take_bool, SET_LANDING, true },
+	{ "nolanding", take_bool, SET_LANDING, false },
 	{ "allow_other", take_bool, SET_OTHER, true },
 	{ "noallow_other", take_bool, SET_OTHER, false },
 	{ "remount", take_bool, SET_REMOUNT, true },
@@ -442,6 +447,7 @@ void options_help(void)
 	      "                        that helps, default), client (always) or none\n"
 	      "  read=ROUTE            auto (default), map or copy\n"
 	      "  splice                receive written data through a pipe\n"
+	      "  landing               receive large writes into free blocks of the pool\n"
 	      "  allow_other           let other users in (default when root mounts)\n"
 	      "  noallow_other         do not\n"
 	      "  suid, dev             honour set-user-id bits and devices (root only)\n"

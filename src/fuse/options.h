@@ -30,7 +30,7 @@ struct options {
 	bool remount;
 	enum dax_mode dax;
 	enum read_route read;
-	bool splice;
+	bool splice, landing;
 	int affinity;			/* enum follow_how */
 	unsigned threads;		/* 0: by the number of CPUs */
 	bool allow_other;		/* asked for, or root mounts */

@@ -15,8 +15,17 @@
  * the data of a WRITE stay there for copy/ to take (in cached mode these are
  * the very pages of the page cache). Everything else is read out at once.
  *
+ * With -o landing the data of a WRITE that follows another large one are received
+ * into free blocks of the pool, but for the first LAND_HEAD bytes, so that small
+ * requests never get there; op/ makes the blocks part of the file if it can, and
+ * otherwise copies from them. A stream that could not use it is left alone for a
+ * while.
+ *
  *   T1  A pipe is empty before the next request is received: what a failed
  *       request left is drained, or it would be taken for a header.
+ *   T2  Whatever the kernel says, a request lies whole in `in`, or is a WRITE with
+ *       all its data. Free blocks that were received into go back when the
+ *       request is over (op/landing.c).
  */
 #define _GNU_SOURCE
 #include "fuse/transport.h"
@@ -41,6 +50,10 @@
 #define RECEIVE_SIZE	(IN_SIZE - LEAD)
 /* Shorter data are not worth leaving in the pipe. */
 #define SPLICE_MIN	4096
+/* Begins on a page; the largest attribute with its name fits. */
+#define LAND_HEAD	(68u << 10)
+#define LAND_MIN	(256u << 10)	/* data of a large WRITE */
+#define LAND_SKIP	16		/* large WRITEs after one that was copied */
 
 struct dev {
 	struct session *s;
@@ -48,6 +61,8 @@ struct dev {
 	int pipe[2];			/* -1: not spliced */
 	bool full;			/* the pipe may hold something */
 	struct follow follow;
+	struct landing land;		/* len 0: the next request is read */
+	unsigned skip;
 };
 
 /* A pipe that holds the largest request, or none. */
@@ -73,6 +88,8 @@ static int dev_open(struct dev *d, struct worker *w)
 	d->s = w->s;
 	d->pipe[0] = d->pipe[1] = -1;
 	d->full = false;
+	d->land = (struct landing){ .len = 0 };
+	d->skip = 0;
 	d->in = mmap(NULL, IN_SIZE + OUT_SIZE, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (d->in == MAP_FAILED)
@@ -88,6 +105,7 @@ static int dev_open(struct dev *d, struct worker *w)
 static void dev_close(struct dev *d)
 {
 	follow_close(&d->follow);
+	op_land_put(d->s->fs, &d->land);
 	if (d->pipe[0] >= 0) {
 		close(d->pipe[0]);
 		close(d->pipe[1]);
@@ -155,6 +173,64 @@ static int receive_read(struct dev *d, struct request *rq)
 	return request_lay(rq, head, (size_t)got, (size_t)got, -1);
 }
 
+static bool is_large_write(const struct fuse_in_header *h)
+{
+	return h->opcode == FUSE_WRITE && h->len >= WRITE_HEAD + LAND_MIN;
+}
+
+static int receive_landed(struct dev *d, struct request *rq)
+{
+	struct pm *pm = d->s->fs->pm;
+	uint64_t off = d->land.off + LAND_HEAD;
+	size_t room = MAX_WRITE - LAND_HEAD, head = WRITE_HEAD + LAND_HEAD, more;
+	uint8_t *in = d->in + LEAD;
+	struct iovec iov[3] = {
+		{ in, head }, { pm_window(pm, off, room), room },
+		{ in + WRITE_HEAD + MAX_WRITE, RECEIVE_SIZE - WRITE_HEAD - MAX_WRITE },
+	};
+	ssize_t got = readv(d->s->fd, iov, 3);
+	int err;
+
+	if (got < 0)
+		return -errno;
+	more = (size_t)got > head ? min64((size_t)got - head, room) : 0;
+	pm_window_done(pm, off, more);
+	if (!more || (size_t)got > head + room || !is_large_write((void *)in)) {
+		memcpy(in + head, pm_at(pm, off, more), more);		/* T2 */
+		return request_lay(rq, in, (size_t)got, (size_t)got, -1);
+	}
+	err = request_lay(rq, in, head, (size_t)got, -1);
+	d->land.total = (size_t)got - WRITE_HEAD;
+	rq->data = payload_landed(pm, in + WRITE_HEAD, LAND_HEAD, &d->land);
+	return err;
+}
+
+/* The request is over: what of the next one? */
+static void plan_landing(struct dev *d, const struct request *rq)
+{
+	bool large = is_large_write(rq->h);
+
+	if (d->land.len && large) {
+		log_debug("%llu landed, %llu bytes taken", (unsigned long long)rq->h->unique,
+			  (unsigned long long)d->land.taken);
+		d->skip = d->land.taken ? 0 : LAND_SKIP;
+	} else if (large && d->skip) {
+		d->skip--;
+	}
+	op_land_put(d->s->fs, &d->land);
+	if (large && !d->skip && !op_land_get(d->s->fs, MAX_WRITE, &d->land))
+		d->skip = LAND_SKIP;
+}
+
+/* EFAULT: no memory behind those blocks; the kernel has answered -EIO. */
+static int land_failed(struct dev *d)
+{
+	log_debug("cannot receive into pool offset %llu", (unsigned long long)d->land.off);
+	op_land_put(d->s->fs, &d->land);
+	d->skip = LAND_SKIP;
+	return -EAGAIN;
+}
+
 /*
  * Errors of receiving that end nothing: a signal, something without a header,
  * a request that was aborted while it was read.
@@ -179,14 +255,18 @@ static int dev_run(struct worker *w)
 	while (!session_stops(w->s)) {
 		if (d.follow.rest)
 			follow_rest(&d.follow);
-		err = d.pipe[0] < 0 ? receive_read(&d, &rq) :
-				      receive_spliced(&d, &rq);
+		err = d.land.len ? receive_landed(&d, &rq) :
+		      d.pipe[0] < 0 ? receive_read(&d, &rq) : receive_spliced(&d, &rq);
+		if (err == -EFAULT && d.land.len)
+			err = land_failed(&d);
 		if (!err) {
 			follow(&d.follow, rq.h->opcode, rq.h->pid);
 			dispatch(&rq);
 		} else if (!go_on(err)) {
 			break;
 		}
+		if (!err && w->s->opt->landing)
+			plan_landing(&d, &rq);
 		if (d.full)
 			drain(&d);
 		err = 0;

@@ -73,6 +73,7 @@ struct fs {
 	struct icache *icache;
 	struct orphans *orphans;
 	struct txn_cache *txns;
+	_Atomic uint64_t land_goal;	/* behind the last landing (op/landing.c) */
 	uint64_t *verified;		/* recently checked nodes, see btree.c */
 	pthread_mutex_t rename_lock;	/* moves of names across directories */
 	/* background: checkpoints when idle, orphans in steps, atime batches */

@@ -50,6 +50,7 @@ struct shadow {
 struct trun {
 	struct run r;
 	enum txn_kind kind;
+	bool lent;			/* reserved by the caller */
 };
 
 struct txn {
@@ -221,7 +222,8 @@ void txn_abort(struct txn *t)
 	if (t->nr_allocs && pm_fence(t->fs->pm))
 		fs_shutdown(t->fs, "the medium refused a fence");	/* L6 */
 	for (i = 0; i < t->nr_allocs; i++)
-		alloc_unreserve(t->fs, t->alloc[i].r);
+		if (!t->alloc[i].lent)
+			alloc_unreserve(t->fs, t->alloc[i].r);
 	txn_done(t, false);
 }
 
@@ -399,8 +401,17 @@ int txn_alloc(struct txn *t, enum txn_kind kind, unsigned flags, uint64_t goal,
 	err = alloc_reserve(t->fs, flags, goal, want, min, out);
 	if (err)
 		return err;
-	t->alloc[t->nr_allocs].r = *out;
-	t->alloc[t->nr_allocs++].kind = kind;
+	t->alloc[t->nr_allocs++] = (struct trun){ *out, kind, false };
+	return 0;
+}
+
+int txn_lend(struct txn *t, enum txn_kind kind, struct run r)
+{
+	if (t->err)
+		return t->err;
+	if (t->nr_allocs == TXN_MAX_RUNS)
+		return -ENOSPC;
+	t->alloc[t->nr_allocs++] = (struct trun){ r, kind, true };
 	return 0;
 }
 
@@ -427,6 +438,7 @@ static bool free_own(struct txn *t, struct run r)
 	for (i = 0; i < t->nr_allocs; i++) {
 		if (t->alloc[i].r.blk != r.blk || t->alloc[i].r.len != r.len)
 			continue;
+		assert(!t->alloc[i].lent);
 		alloc_unreserve(t->fs, r);
 		t->alloc[i] = t->alloc[--t->nr_allocs];
 		return true;

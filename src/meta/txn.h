@@ -75,6 +75,11 @@ enum txn_kind { TXN_DATA, TXN_META };
 int txn_alloc(struct txn *t, enum txn_kind kind, unsigned flags, uint64_t goal,
 	      uint64_t want, uint64_t min, struct run *out);
 int txn_free(struct txn *t, enum txn_kind kind, struct run r);
+/*
+ * Take a run that the caller has reserved, as if txn_alloc() had found it. It
+ * becomes the file's by txn_commit(), and stays the caller's otherwise.
+ */
+int txn_lend(struct txn *t, enum txn_kind kind, struct run r);
 /* Give back the tail of a run that this transaction allocated. */
 void txn_trim(struct txn *t, struct run *r, uint64_t len);
 /* Room for further runs to be freed in this record. */

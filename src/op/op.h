@@ -30,6 +30,7 @@
 
 struct fs;
 struct payload;			/* copy/copy.h: memory or pipe */
+struct landing;
 
 struct op_ctx {			/* who asks */
 	struct fs *fs;
@@ -192,6 +193,13 @@ int op_write(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
 int op_copy_range(const struct op_ctx *c, uint64_t from_node, uint64_t from,
 		  uint64_t to_node, uint64_t to, uint64_t len, uint32_t flags,
 		  uint64_t *done);
+/*
+ * Reserve len bytes of free blocks in one run to receive payloads into, in DRAM
+ * only. False: there is little space left, or none in one run; do without.
+ */
+bool op_land_get(struct fs *fs, uint64_t len, struct landing *l);
+/* Give back what op_write() has not taken of it. */
+void op_land_put(struct fs *fs, struct landing *l);
 /* mode: 0 or FALLOC_FL_KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE; -EOPNOTSUPP. */
 int op_fallocate(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
 		 uint64_t len, uint32_t mode);

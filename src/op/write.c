@@ -79,8 +79,10 @@ static int plan_hole(struct writing *w, struct extent *e)
 	struct run r;
 	unsigned flags;
 	uint64_t goal = write_goal(w, e->blk, &flags);
-	int err = txn_alloc(w->t, TXN_DATA, flags, goal, e->len, 1, &r);
+	int err = write_land(w, e->blk, e->len, &r);
 
+	if (err)
+		err = txn_alloc(w->t, TXN_DATA, flags, goal, e->len, 1, &r);
 	if (err)
 		return err;
 	e->pool = r.blk;

@@ -153,7 +153,8 @@ static int map_fresh(struct atomic *a, const struct part *p, uint64_t blk)
 			goal = goal ? goal : p->pool;
 			flags = 0;
 		}
-		err = txn_alloc(w->t, TXN_DATA, flags, goal, end - blk, 1, &r);
+		if (write_land(w, blk, end - blk, &r))
+			err = txn_alloc(w->t, TXN_DATA, flags, goal, end - blk, 1, &r);
 		if (err)
 			return err;
 		a->new[a->nr_new++] = (struct part){ r.blk, r.len, p->was };

@@ -23,6 +23,11 @@ int write_limits(struct writing *w);
 bool write_takes_priv(const struct writing *w, uint32_t *bits, bool *caps);
 /* Where in the pool a hole at file block blk is best filled; ALLOC_* flags. */
 uint64_t write_goal(struct writing *w, uint64_t blk, unsigned *flags);
+/*
+ * A hole of nr blocks at file block blk: has the payload landed in free blocks
+ * that can fill it? Then they are in w->t, as far as *r says. 0; -ENOSPC: no.
+ */
+int write_land(struct writing *w, uint64_t blk, uint64_t nr, struct run *r);
 void write_times(struct writing *w, struct pmemfs_inode *mi);
 /* Everything up to w->pos is there: size and times. True: the file grew. */
 bool write_note(struct writing *w, struct pmemfs_inode *mi);
