@@ -83,6 +83,10 @@ round()
 	mkdir "$MNT/r$i"
 	"$SOAK" run "$MNT/r$i" "$T/journal.$i" $((seed + i)) ${synced:+sync} &
 	worker=$!
+	# on a busy machine it takes a while until there is somebody to disturb
+	until [ -e "$T/journal.$i.ready" ] || ! kill -0 $worker 2>/dev/null; do
+		sleep 0.01
+	done
 	sleep "$(printf '0.%03d' $((50 + RANDOM % 500)))"
 	kill_now always
 	wait $worker || status=$?
@@ -95,7 +99,7 @@ round()
 	mount_pool
 	judge "$i"
 	[ ! -e "$MNT/r$((i - 1))" ] || judge $((i - 1))	# nobody touched it
-	rm -rf "$MNT/r$((i - 2))" "$T/journal.$((i - 2))"
+	rm -rf "$MNT/r$((i - 2))" "$T/journal.$((i - 2))"*
 	unmount_pool
 	[ $((i % 5)) != 0 ] || sound
 }

@@ -6,6 +6,7 @@
  *		WORKERS processes, each in a folder of its own below FOLDER, do what
  *		comes to their mind until the mount is gone; sync: with fsync
  *		(page cache). Exit status 0; 1 if one met a wrong answer.
+ *		JOURNAL.ready appears when all have started.
  *	soak check FOLDER JOURNAL
  *		Is all there that was answered?
  *	soak show JOURNAL
@@ -132,6 +133,20 @@ static pid_t start_worker(const char *folder, struct journal *j, unsigned w, uin
 	return pid;
 }
 
+static void tell_ready(const char *journal)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.ready", journal);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	if (fd < 0) {
+		perror(path);
+		exit(2);
+	}
+	close(fd);
+}
+
 static int run(const char *folder, const char *path, uint64_t seed, bool synced)
 {
 	struct journal *j = open_journals(path, true);
@@ -141,6 +156,7 @@ static int run(const char *folder, const char *path, uint64_t seed, bool synced)
 
 	for (w = 0; w < WORKERS; w++)
 		pid[w] = start_worker(folder, j, w, seed, synced);
+	tell_ready(path);
 	for (w = 0; w < WORKERS; w++) {
 		if (waitpid(pid[w], &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
 			bad = 1;
