@@ -8,6 +8,8 @@
 #ifndef PM_BACKEND_H
 #define PM_BACKEND_H
 
+#include <sys/types.h>
+
 #include "pm/pm.h"
 
 #define PM_HUGE		(2u << 20)
@@ -57,6 +59,8 @@ struct pm_backend {
 
 extern const struct pm_backend pm_backend_pmem2;
 
+/* Does a character device, or the block device under a file, keep its contents? */
+bool pm_device_keeps(dev_t dev, bool chr);
 /* How much of it can be mapped in 2 MiB pages; see struct pm_map. */
 int pm_huge_percent(const struct pm_map *m);
 

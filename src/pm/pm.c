@@ -146,7 +146,7 @@ static const char *remark(const struct pm_map *m)
 		return "DRAM emulating pmem";
 	if (m->kind == PM_MEMORY)
 		return "private memory";
-	if (!m->survives && m->kind == PM_DEVDAX)
+	if (!m->survives && (m->kind == PM_DEVDAX || m->map_sync))
 		return "not known to keep its contents";
 	if (!m->survives)
 		return "forced, does not survive a loss of power";

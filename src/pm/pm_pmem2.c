@@ -143,16 +143,6 @@ static bool can_map_sync(int fd)
 	return true;
 }
 
-/* devdax also serves volatile memory (CXL, HMAT); NVDIMM ones hang on ndbus */
-static bool devdax_is_persistent(const struct stat *st)
-{
-	char path[64], real[PATH_MAX];
-
-	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u", major(st->st_rdev),
-		 minor(st->st_rdev));
-	return realpath(path, real) && strstr(real, "/ndbus");
-}
-
 static void classify(struct pm_map *m, const struct stat *st)
 {
 	struct statfs sf;
@@ -293,10 +283,12 @@ static enum pm_granularity found_granularity(const struct pm_map *m,
 static bool found_survival(const struct pm_map *m, const struct stat *st)
 {
 	if (m->kind == PM_DEVDAX)
-		return m->granularity != PM_GRAN_PAGE && devdax_is_persistent(st);
+		return m->granularity != PM_GRAN_PAGE && pm_device_keeps(st->st_rdev, true);
 	if (m->kind == PM_TMPFS)
 		return false;
-	return m->granularity == PM_GRAN_PAGE || m->map_sync;
+	if (m->granularity == PM_GRAN_PAGE)
+		return true;
+	return m->map_sync && pm_device_keeps(st->st_dev, false);
 }
 
 static void adopt_map(struct pm_map *m, struct pool *p, int wanted)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blockdev.c - a block device is not a pool: say what to do instead
+ * sysfs.c - what sysfs knows about the device under a pool
  *
- * The commands name the namespace behind the device, so that they can be
- * copied from the terminal.
+ * Does it keep its contents? devdax also serves volatile memory (CXL, HMAT),
+ * and the kernel parameter memmap=SIZE!START makes a pmem device of ordinary
+ * DRAM. And a block device is not a pool: the command that makes one of it
+ * names the namespace, so that it can be copied from the terminal.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +16,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/log.h"
-#include "pm/pm.h"
+#include "pm/backend.h"
 
 /* One line of a file, without its end. */
 static bool read_line(const char *path, char *buf, int size)
@@ -27,6 +29,29 @@ static bool read_line(const char *path, char *buf, int size)
 	if (f)
 		fclose(f);
 	return ok;
+}
+
+static bool is_dram_set_aside(const char *real)
+{
+	char line[4096], *at;
+
+	if (!strstr(real, "/e820_pmem/") || !read_line("/proc/cmdline", line, sizeof(line)))
+		return false;
+	at = strstr(line, "memmap=");
+	return at && at[strcspn(at, "! ")] == '!';
+}
+
+bool pm_device_keeps(dev_t dev, bool chr)
+{
+	char link[64], real[PATH_MAX];
+
+	snprintf(link, sizeof(link), "/sys/dev/%s/%u:%u", chr ? "char" : "block", major(dev),
+		 minor(dev));
+	if (!realpath(link, real))
+		return !chr;	/* of a filesystem: believe MAP_SYNC */
+	if (chr && !strstr(real, "/ndbus"))
+		return false;
+	return !is_dram_set_aside(real);
 }
 
 /*
