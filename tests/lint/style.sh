@@ -20,7 +20,7 @@ hit()
 
 shopt -s nullglob
 c=(include/pmemfs/*.h src/*/*.[ch] tools/*.[ch] tests/*/*.[ch] examples/*.[ch])
-sh=(tests/*/*.sh tests/run tests/bench/run .ci/run examples/try)
+sh=(tests/*/*.sh tests/run tests/bench/run tests/vm/run tests/vm/guest/lib.sh .ci/run examples/try)
 other=(Makefile.am configure.ac man/*.[0-9] README.md)
 
 for f in "${c[@]}" "${sh[@]}" Makefile.am configure.ac; do
