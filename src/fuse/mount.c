@@ -55,7 +55,7 @@ static void on_fuse_log(enum fuse_log_level level, const char *fmt, va_list ap)
 struct mount_line {
 	unsigned major, minor;
 	char path[4096];
-	char type[64];
+	char type[64], source[4096];
 };
 
 /* \ooo stands for a blank, a tab, a newline or a backslash. */
@@ -82,7 +82,7 @@ static bool parse_mount_line(const char *line, struct mount_line *ml)
 
 	if (!dash || sscanf(line, "%*d %*d %u:%u %*s %4095s", &ml->major,
 			    &ml->minor, ml->path) != 3 ||
-	    sscanf(dash, " - %63s", ml->type) != 1)
+	    sscanf(dash, " - %63s %4095s", ml->type, ml->source) != 2)
 		return false;
 	unescape(ml->path);
 	return true;
@@ -119,8 +119,11 @@ static int find_mount(const char *path, unsigned major, unsigned minor,
 bool mount_is_there(const struct mount *m)
 {
 	struct mount_line ml;
+	int err = find_mount(m->path, m->major, m->minor, &ml);
 
-	return find_mount(m->path, m->major, m->minor, &ml) != -ENOENT;
+	/* the number of a filesystem that has gone is soon another's; the pool
+	 * is not, as long as we have it open */
+	return err ? err != -ENOENT : !m->source || !strcmp(ml.source, m->source);
 }
 
 /* ---- in ----------------------------------------------------------------- */
@@ -189,6 +192,7 @@ int mount_up(struct mount *m, const struct options *o, const char *fsname,
 	if (find_mount(path, 0, 0, &ml) == 0) {
 		m->major = ml.major;
 		m->minor = ml.minor;
+		m->source = strdup(ml.source);
 	}
 	return 0;
 }
@@ -197,8 +201,10 @@ void mount_close(struct mount *m)
 {
 	fuse_session_destroy(m->se);	/* closes the descriptor */
 	free(m->path);
+	free(m->source);
 	m->se = NULL;
 	m->path = NULL;
+	m->source = NULL;
 	m->fd = -1;
 }
 

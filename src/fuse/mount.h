@@ -17,6 +17,7 @@ struct mount {
 	int fd;				/* /dev/fuse */
 	char *path;			/* mount point, absolute */
 	unsigned major, minor;		/* device number, 0 0: unknown */
+	char *source;			/* as mountinfo has it, NULL: unknown */
 };
 
 /*
