@@ -125,6 +125,17 @@ const char *request_name(uint32_t opcode)
 	return handler_of(opcode)->name;
 }
 
+static void lay_head(struct request *rq, const struct fuse_in_header *h)
+{
+	rq->h = h;
+	rq->arg = NULL;
+	rq->error = 0;
+	rq->answered = false;
+	rq->ctx.uid = h->uid;
+	rq->ctx.gid = h->gid;
+	rq->ctx.pid = h->pid;
+}
+
 int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 		int pipe_fd)
 {
@@ -134,13 +145,7 @@ int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 
 	if (have < sizeof(*h))
 		return -EAGAIN;
-	rq->h = h;
-	rq->arg = NULL;
-	rq->error = 0;
-	rq->answered = false;
-	rq->ctx.uid = h->uid;
-	rq->ctx.gid = h->gid;
-	rq->ctx.pid = h->pid;
+	lay_head(rq, h);
 	fixed = sizeof(*h) + handler_of(h->opcode)->arg;
 	ext = (size_t)h->total_extlen * 8;
 	if (h->len != total || fixed > have || ext > have - fixed)
@@ -153,6 +158,23 @@ int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 	else
 		rq->data = payload_mem(rq->rest, rq->rest_len);
 	return 0;
+}
+
+void request_lay_apart(struct request *rq, const struct fuse_in_header *h,
+		       const void *arg, size_t arg_len, const void *rest,
+		       size_t rest_len)
+{
+	const struct handler *ha = handler_of(h->opcode);
+	size_t ext = (size_t)h->total_extlen * 8;
+
+	lay_head(rq, h);
+	if (h->len != sizeof(*h) + arg_len + rest_len || ext > rest_len ||
+	    (ha->fn && arg_len != ha->arg))
+		return;
+	rq->arg = arg;
+	rq->rest = rest;
+	rq->rest_len = rest_len - ext;
+	rq->data = payload_mem(rest, rq->rest_len);
 }
 
 int take_names(const struct request *rq, struct name *name, unsigned nr)

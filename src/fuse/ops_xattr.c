@@ -92,20 +92,24 @@ int do_getxattr(struct request *rq)
 {
 	const struct fuse_getxattr_in *in = rq->arg;
 	uint32_t room = (uint32_t)min64(in->size, OUT_SIZE);
+	char name[256];
 	struct name n;
 	size_t len = 0;
 	int err = take_names(rq, &n, 1);
 
 	if (err)
 		return err;
-	if (!strcmp(n.s, VIRTUAL_RO))
+	if (n.len >= sizeof(name))
+		return -ERANGE;
+	memcpy(name, n.s, n.len + 1);	/* the value may be built over it */
+	if (!strcmp(name, VIRTUAL_RO))
 		return reply_sized(rq, in->size, rq->s->fs->ro ? "1" : "0", 1);
-	if (!strcmp(n.s, VIRTUAL_STATS))
+	if (!strcmp(name, VIRTUAL_STATS))
 		return reply_stats(rq, in->size);
-	err = check_name(n.s);
+	err = check_name(name);
 	if (err)
 		return err;
-	err = op_getxattr(&rq->ctx, rq->h->nodeid, n.s, rq->out, room, &len);
+	err = op_getxattr(&rq->ctx, rq->h->nodeid, name, rq->out, room, &len);
 	return err ? err : reply_sized(rq, in->size, rq->out, len);
 }
 

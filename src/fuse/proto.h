@@ -291,6 +291,28 @@ struct fuse_notify_inval_inode_out {
 	int64_t len;
 };
 
+/* ---- io_uring (Linux 6.14, protocol 7.42; fs/fuse/dev_uring.c) ----------- */
+
+#define FUSE_URING_HEAD_SIZE		128	/* of in_out, and of op_in */
+
+enum fuse_uring_cmd { FUSE_IO_URING_CMD_REGISTER = 1,
+		      FUSE_IO_URING_CMD_COMMIT_AND_FETCH = 2 };
+
+struct fuse_uring_ent_in_out {
+	uint64_t flags, commit_id;	/* commit_id: to be given back */
+	uint32_t payload_sz, padding;
+	uint64_t reserved;
+};
+struct fuse_uring_req_header {		/* one buffer of an entry */
+	uint8_t in_out[FUSE_URING_HEAD_SIZE];	/* fuse_in_header, then fuse_out_header */
+	uint8_t op_in[FUSE_URING_HEAD_SIZE];	/* fixed arguments of the opcode */
+	struct fuse_uring_ent_in_out ring_ent_in_out;
+};
+struct fuse_uring_cmd_req {		/* in the 80 bytes of a large SQE */
+	uint64_t flags, commit_id;
+	uint16_t qid, padding[3];
+};
+
 _Static_assert(sizeof(struct fuse_in_header) == 40, "wire");
 _Static_assert(sizeof(struct fuse_out_header) == 16, "wire");
 _Static_assert(sizeof(struct fuse_init_in) == 64, "wire");
@@ -303,5 +325,7 @@ _Static_assert(sizeof(struct fuse_write_in) == 40, "wire");
 _Static_assert(sizeof(struct fuse_ioctl_in) == 32, "wire");
 _Static_assert(sizeof(struct fuse_ioctl_out) == 16, "wire");
 _Static_assert(FUSE_DIRENT_HEAD == 24, "wire");
+_Static_assert(sizeof(struct fuse_uring_req_header) == 288, "wire");
+_Static_assert(sizeof(struct fuse_uring_cmd_req) == 24, "wire");
 
 #endif

@@ -33,7 +33,8 @@ struct request {
 	const char *rest;
 	size_t rest_len;
 	struct payload data;		/* WRITE: what to write */
-	uint8_t *out;			/* OUT_SIZE bytes to build an answer in */
+	uint8_t *out;			/* OUT_SIZE bytes to build an answer in;
+					   on a ring `rest` lies there too */
 	struct op_ctx ctx;
 	int error;			/* what was answered */
 	bool answered;
@@ -50,6 +51,11 @@ int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 
 /* "READ" and so on; "unknown". */
 const char *request_name(uint32_t opcode);
+
+/* The same for a request whose fixed arguments and rest came apart. */
+void request_lay_apart(struct request *rq, const struct fuse_in_header *h,
+		       const void *arg, size_t arg_len, const void *rest,
+		       size_t rest_len);
 
 /* Serve rq: exactly one answer is given, or none where none is due. */
 void dispatch(struct request *rq);

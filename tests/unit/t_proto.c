@@ -78,6 +78,14 @@ static const struct { const char *what; size_t is, want; } layout[] = {
 
 	SIZE(fuse_setxattr_in, 8), SIZE(fuse_getxattr_in, 8),
 	SIZE(fuse_getxattr_out, 8), SIZE(fuse_notify_inval_inode_out, 24),
+
+	SIZE(fuse_uring_ent_in_out, 32), SIZE(fuse_uring_req_header, 288),
+	AT(fuse_uring_req_header, op_in, 128),
+	AT(fuse_uring_req_header, ring_ent_in_out, 256),
+	AT(fuse_uring_ent_in_out, commit_id, 8),
+	AT(fuse_uring_ent_in_out, payload_sz, 16),
+	SIZE(fuse_uring_cmd_req, 24), AT(fuse_uring_cmd_req, commit_id, 8),
+	AT(fuse_uring_cmd_req, qid, 16),
 };
 
 START_TEST(sizes_and_offsets)
