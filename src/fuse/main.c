@@ -122,18 +122,22 @@ static int open_pool(struct daemon *d)
 static void say_what(struct daemon *d, bool to_user)
 {
 	bool safe = pm_survives_power_loss(d->fs->pm);
-	char what[256], again[64] = "";
+	char what[256], again[64] = "", how[192] = "";
 
 	if (d->fs->replayed)
 		snprintf(again, sizeof(again), "; recovered %llu records",
 			 (unsigned long long)d->fs->replayed);
 	if (to_user && safe)
 		return;
-	log_line(safe ? LOG_LVL_INFO : LOG_LVL_WARN, "%s on %s: %s; %s%s",
+	if (!to_user) {
+		memcpy(how, "; ", 2);
+		session_describe(&d->s, how + 2, sizeof(how) - 2);
+	}
+	log_line(safe ? LOG_LVL_INFO : LOG_LVL_WARN, "%s on %s: %s; %s%s%s",
 		 d->pool, d->mountpoint,
 		 pm_describe(d->fs->pm, what, sizeof(what)),
 		 safe ? "survives power loss" : "does NOT survive power loss",
-		 again);
+		 again, how);
 }
 
 static int check_holes(struct daemon *d)
@@ -305,7 +309,8 @@ static int go_up(struct daemon *d)
 		err = session_start(&d->s);
 	if (!err)
 		return 0;
-	log_err("cannot serve %s: %s", d->mountpoint, strerror(-err));
+	if (err != -EPROTO && err != -ENOTSUP)		/* those were told */
+		log_err("cannot serve %s: %s", d->mountpoint, strerror(-err));
 	mount_down(&d->m, true);
 	mount_close(&d->m);
 	return EXIT_MOUNT;

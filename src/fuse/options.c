@@ -98,6 +98,20 @@ static int take_affinity(struct options *o, const struct word *w,
 	return choose(ways, w->name, value, &o->affinity);
 }
 
+static int take_transport(struct options *o, const struct word *w,
+			  const char *value)
+{
+	static const struct choice ways[] = {
+		{ "auto", TRANSPORT_AUTO }, { "uring", TRANSPORT_URING },
+		{ "dev", TRANSPORT_DEV }, { NULL, 0 },
+	};
+	int way = TRANSPORT_AUTO;
+	int err = choose(ways, w->name, value, &way);
+
+	o->transport = (enum transport_choice)way;
+	return err;
+}
+
 static int take_errors(struct options *o, const struct word *w,
 		       const char *value)
 {
@@ -262,6 +276,7 @@ static const struct word words[] = {
 	{ "dax=", take_dax, 0, true },
 	{ "read=", take_read, 0, true },
 	{ "affinity=", take_affinity, 0, true },
+	{ "transport=", take_transport, 0, true },
 	{ "errors=", take_errors, 0, true },
 	{ "granularity=", take_granularity, 0, true },
 	{ "data=", take_data, 0, true },
@@ -442,9 +457,10 @@ void options_help(void)
 	      "                        bytes mixed, ordered (default); or all or nothing\n"
 	      "                        of a write of up to 1 MiB - 4 KiB, atomic\n"
 	      "  relatime, noatime, strictatime\n"
-	      "  threads=N             threads that serve requests\n"
 	      "  affinity=WHERE        a thread works on the CPU of its client: auto (when\n"
 	      "                        that helps, default), client (always) or none\n"
+	      "  transport=WAY         how requests come: auto (default), uring or dev\n"
+	      "  threads=N             threads that read /dev/fuse\n"
 	      "  read=ROUTE            auto (default), map or copy\n"
 	      "  splice                receive written data through a pipe\n"
 	      "  landing               receive large writes into free blocks of the pool\n"

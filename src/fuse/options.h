@@ -19,6 +19,7 @@
 #define FS_SUBTYPE	"pmemfs-fuse"
 
 enum dax_mode { DAX_ALWAYS, DAX_NEVER, DAX_INODE };
+enum transport_choice { TRANSPORT_AUTO, TRANSPORT_URING, TRANSPORT_DEV };
 enum read_route { READ_AUTO, READ_MAP, READ_COPY };
 
 #define MAX_THREADS	256u
@@ -30,6 +31,7 @@ struct options {
 	bool remount;
 	enum dax_mode dax;
 	enum read_route read;
+	enum transport_choice transport;
 	bool splice, landing;
 	int affinity;			/* enum follow_how */
 	unsigned threads;		/* 0: by the number of CPUs */

@@ -10,15 +10,19 @@
  * two global locks per request. So libfuse mounts and parses options, and
  * every request is ours. A flag is asked for only if the kernel offers it.
  *
- * Stopping: a worker sleeps in read(2). The flag `stop` is set, then the
+ * With a ring (uring.h) its threads are started before INIT is answered, and
+ * one more reads /dev/fuse for what never comes by the ring.
+ *
+ * Stopping: a worker sleeps in a system call. The flag `stop` is set, then the
  * workers are sent STOP_SIGNAL, again and again until all have left: a signal
- * that arrives between a worker's look at the flag and its read would
+ * that arrives between a worker's look at the flag and its call would
  * otherwise be lost.
  */
 #include "fuse/session.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -29,6 +33,7 @@
 #include "fuse/proto.h"
 #include "fuse/stats.h"
 #include "fuse/transport.h"
+#include "fuse/uring.h"
 
 #define STOP_SIGNAL	SIGUSR1
 #define STOP_TRIES	2000		/* of 5 ms */
@@ -50,10 +55,16 @@
 		 FUSE_EXPLICIT_INVAL_DATA | FUSE_HANDLE_KILLPRIV_V2 | \
 		 FUSE_INIT_EXT | FUSE_DIRECT_IO_ALLOW_MMAP)
 
+static void on_stop(int sig)
+{
+	(void)sig;			/* only to interrupt a wait */
+}
+
 int session_init(struct session *s, struct fs *fs, const struct options *opt,
 		 int fd)
 {
 	enum pm_kind kind = pm_kind(fs->pm);
+	struct sigaction sa = { .sa_handler = on_stop };
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	memset(s, 0, sizeof(*s));
@@ -63,15 +74,19 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
 	s->started = stats_clock();
 	s->transport = &transport_dev;
 	follow_team_init(&s->team);
+	sigaction(STOP_SIGNAL, &sa, NULL);	/* no SA_RESTART */
 	s->read_map = opt->read == READ_MAP ||
 		      (opt->read == READ_AUTO &&
 		       kind != PM_FSDAX && kind != PM_DEVDAX);
-	s->nr_workers = opt->threads;
-	if (s->nr_workers == 0) {
+	s->nr_readers = opt->threads;
+	if (s->nr_readers == 0) {
 		cpus = cpus > DEFAULT_THREADS ? DEFAULT_THREADS : cpus;
-		s->nr_workers = cpus < 2 ? 2 : (unsigned)cpus;
+		s->nr_readers = cpus < 2 ? 2 : (unsigned)cpus;
 	}
-	s->workers = calloc(s->nr_workers, sizeof(*s->workers));
+	s->max_workers = s->nr_readers;
+	if (opt->transport != TRANSPORT_DEV)
+		s->max_workers += uring_threads_max();
+	s->workers = calloc(s->max_workers, sizeof(*s->workers));
 	return s->workers ? 0 : -ENOMEM;
 }
 
@@ -118,6 +133,95 @@ static void settle(struct session *s, const struct fuse_init_in *in,
 	out->time_gran = 1;
 }
 
+/* ---- a ring, if it can be had ------------------------------------------- */
+
+static void join_workers(struct session *s)
+{
+	while (s->nr_workers)
+		pthread_join(s->workers[--s->nr_workers].tid, NULL);
+}
+
+/* err: why it is not used. The threads have not served anything yet. */
+static void drop_ring(struct session *s, int err)
+{
+	s->no_uring_err = err;
+	if (!s->uring)
+		return;
+	uring_drop(s->uring);
+	join_workers(s);
+	uring_free(s->uring);
+	s->uring = NULL;
+}
+
+/* Before INIT is answered. -ENOTSUP: -o transport=uring, and none to be had. */
+static int prepare_ring(struct session *s, uint64_t offered,
+			struct fuse_init_out *out)
+{
+	int err;
+
+	if (s->opt->transport == TRANSPORT_DEV)
+		return 0;
+	if (!(offered & FUSE_OVER_IO_URING)) {
+		s->no_uring = "the kernel does not offer it"
+			      " (Linux 6.14, fuse.enable_uring=Y)";
+	} else {
+		err = uring_prepare(s, &s->uring, &s->no_uring);
+		if (!err) {
+			s->flags |= FUSE_OVER_IO_URING;
+			out->flags2 |= FUSE_OVER_IO_URING >> 32;
+			return 0;
+		}
+		drop_ring(s, err);
+	}
+	return s->opt->transport == TRANSPORT_URING ? -ENOTSUP : 0;
+}
+
+/* After it. What has gone wrong now the kernel knows as well. */
+static int start_ring(struct session *s)
+{
+	int err;
+
+	if (!s->uring)
+		return 0;
+	err = uring_register(s->uring, &s->no_uring);
+	if (!err) {
+		s->transport = &transport_uring;
+		s->read_map = false;	/* answers are built in the payload */
+		return 0;
+	}
+	drop_ring(s, err);
+	if (err == -ENOTRECOVERABLE)
+		return -EIO;
+	return s->opt->transport == TRANSPORT_URING ? -ENOTSUP : 0;
+}
+
+static int no_ring_at_all(const struct session *s)
+{
+	char why[160];
+
+	log_err("-o transport=uring: %s", session_describe(s, why, sizeof(why)));
+	return -ENOTSUP;
+}
+
+char *session_describe(const struct session *s, char *buf, size_t size)
+{
+	unsigned n = s->uring ? uring_nr_rings(s->uring) : s->nr_readers;
+
+	if (s->uring)
+		snprintf(buf, size, "requests by io_uring, %u queue%s of %u", n,
+			 n == 1 ? "" : "s", uring_depth(s->uring));
+	else
+		snprintf(buf, size, "requests by /dev/fuse, %u thread%s%s%s%s%s%s", n,
+			 n == 1 ? "" : "s", s->no_uring ? " (no io_uring: " : "",
+			 s->no_uring ? s->no_uring : "",
+			 s->no_uring_err ? ": " : "",
+			 s->no_uring_err ? strerror(-s->no_uring_err) : "",
+			 s->no_uring ? ")" : "");
+	return buf;
+}
+
+/* ---- INIT ----------------------------------------------------------------- */
+
 /* One INIT. -EAGAIN: the kernel will send another. */
 static int answer_init(struct session *s, const struct fuse_in_header *h,
 		       size_t len)
@@ -140,6 +244,9 @@ static int answer_init(struct session *s, const struct fuse_in_header *h,
 		return -EPROTO;
 	}
 	settle(s, &in, &out);
+	err = prepare_ring(s, (uint64_t)in.flags2 << 32, &out);
+	if (err)
+		return no_ring_at_all(s);
 	log_debug("kernel 7.%u offers %x %x, taken %x %x", in.minor, in.flags,
 		  in.flags2, out.flags, out.flags2);
 	if (s->opt->dax != DAX_NEVER && !s->direct)
@@ -147,7 +254,10 @@ static int answer_init(struct session *s, const struct fuse_in_header *h,
 			 s->opt->fs.data == FS_DATA_ATOMIC ?
 			 "with data=atomic there are no shared mappings" :
 			 "files are cached, and written through");
-	return send_init(s->fd, h->unique, &out, sizeof(out));
+	err = send_init(s->fd, h->unique, &out, sizeof(out));
+	if (err)
+		drop_ring(s, err);
+	return err;
 }
 
 int session_handshake(struct session *s)
@@ -161,23 +271,23 @@ int session_handshake(struct session *s)
 		got = read(s->fd, buf, sizeof(buf));
 		err = got < 0 ? -errno : answer_init(s, (void *)buf, (size_t)got);
 	} while (err == -EINTR || err == -EAGAIN || err == -ENOENT);
+	if (!err)
+		err = start_ring(s);
 	return err;
-}
-
-static void on_stop(int sig)
-{
-	(void)sig;			/* only to interrupt read(2) */
 }
 
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct session *s = w->s;
-	int err = s->transport->run(w);
+	int err = w->tr->run(w);
 
 	if (err)
 		log_err("worker %u ends: %s", w->nr, strerror(-err));
-	if (atomic_fetch_sub(&s->running, 1) == 1)
+	/* on a ring nobody else would serve what this one served */
+	if (err && s->uring)
+		atomic_store(&s->broken, true);
+	if (atomic_fetch_sub(&s->running, 1) == 1 || atomic_load(&s->broken))
 		kill(getpid(), SESSION_GONE_SIGNAL);
 	return NULL;
 }
@@ -194,30 +304,39 @@ static void worker_mask(sigset_t *set)
 		sigdelset(set, open[i]);
 }
 
-int session_start(struct session *s)
+int session_spawn(struct session *s, const struct transport *tr, void *arg)
 {
-	struct sigaction sa = { .sa_handler = on_stop };
+	struct worker *w = &s->workers[s->nr_workers];
 	sigset_t mask, old;
-	int err = 0;
+	int err;
 
-	sigaction(STOP_SIGNAL, &sa, NULL);	/* no SA_RESTART */
+	if (s->nr_workers == s->max_workers)
+		return -EAGAIN;
+	*w = (struct worker){
+		.s = s, .tr = tr, .arg = arg, .nr = s->nr_workers,
+	};
 	worker_mask(&mask);
 	pthread_sigmask(SIG_SETMASK, &mask, &old);
-	for (unsigned i = 0; i < s->nr_workers && !err; i++) {
-		struct worker *w = &s->workers[i];
-
-		w->s = s;
-		w->nr = i;
-		atomic_fetch_add(&s->running, 1);
-		err = -pthread_create(&w->tid, NULL, worker_main, w);
-		w->started = !err;
-		if (err)
-			atomic_fetch_sub(&s->running, 1);
-	}
+	atomic_fetch_add(&s->running, 1);
+	err = -pthread_create(&w->tid, NULL, worker_main, w);
+	if (err)
+		atomic_fetch_sub(&s->running, 1);
+	else
+		s->nr_workers++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
+int session_start(struct session *s)
+{
+	/* beside a ring, /dev/fuse has FORGET and INTERRUPT only */
+	unsigned nr = s->uring ? 1 : s->nr_readers;
+	int err = 0;
+
+	for (unsigned i = 0; i < nr && !err; i++)
+		err = session_spawn(s, &transport_dev, NULL);
 	if (err) {
-		log_err("cannot start %u threads: %s", s->nr_workers,
-			strerror(-err));
+		log_err("cannot start %u threads: %s", nr, strerror(-err));
 		session_stop(s);
 	}
 	return err;
@@ -226,20 +345,19 @@ int session_start(struct session *s)
 int session_stop(struct session *s)
 {
 	atomic_store(&s->stop, true);
-	for (int i = 0; i < STOP_TRIES && session_serves(s); i++) {
+	for (int i = 0; i < STOP_TRIES && atomic_load(&s->running); i++) {
 		for (unsigned n = 0; n < s->nr_workers; n++)
-			if (s->workers[n].started)
-				pthread_kill(s->workers[n].tid, STOP_SIGNAL);
+			pthread_kill(s->workers[n].tid, STOP_SIGNAL);
 		usleep(5000);
 	}
-	if (session_serves(s))
+	if (atomic_load(&s->running))
 		return -ETIMEDOUT;
-	for (unsigned n = 0; n < s->nr_workers; n++)
-		if (s->workers[n].started)
-			pthread_join(s->workers[n].tid, NULL);
+	join_workers(s);
+	if (s->uring)
+		uring_free(s->uring);
+	s->uring = NULL;
 	free(s->workers);
 	s->workers = NULL;
-	s->nr_workers = 0;
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 /*
  * session.h - one mount: what was negotiated, and the threads that serve it
  *
- * Life: session_handshake() answers INIT on the calling thread, then
- * session_start() starts the workers. They leave by themselves when the
+ * Life: session_handshake() answers INIT on the calling thread and chooses the
+ * transport, session_start() starts the workers. They leave by themselves when the
  * kernel ends the connection (umount, abort); session_stop() makes them
  * leave. When the last has gone, SESSION_GONE_SIGNAL is sent to the process,
  * for whoever waits for signals.
@@ -29,12 +29,14 @@
 
 struct session;
 struct transport;
+struct uring;
 
 struct worker {
 	struct session *s;
+	const struct transport *tr;
+	void *arg;			/* the transport's */
 	pthread_t tid;
 	unsigned nr;
-	bool started;
 };
 
 struct session {
@@ -42,9 +44,12 @@ struct session {
 	const struct options *opt;	/* (c) */
 	int fd;				/* (c) /dev/fuse of this mount */
 	uint64_t started;		/* (c) stats_clock() */
-	const struct transport *transport;	/* (c) */
 
 	/* settled by INIT, (c) from then on */
+	const struct transport *transport;	/* most requests come by it */
+	struct uring *uring;		/* NULL: no ring */
+	const char *no_uring;		/* why not, NULL: not wanted */
+	int no_uring_err;
 	uint32_t minor;
 	uint64_t flags;			/* offered and wanted */
 	bool direct;			/* direct files can be mapped */
@@ -56,20 +61,27 @@ struct session {
 	_Atomic unsigned running;	/* workers */
 	_Atomic bool stop;
 	struct follow_team team;
+	_Atomic bool broken;		/* a worker failed: end the session */
 	struct worker *workers;
-	unsigned nr_workers;
+	unsigned nr_workers, max_workers;
+	unsigned nr_readers;		/* of /dev/fuse, without a ring */
 };					/* (c) constant while serving */
 
 /* fd: a mounted /dev/fuse. */
 int session_init(struct session *s, struct fs *fs, const struct options *opt,
 		 int fd);
 /*
- * Answer INIT. -EPROTO: the kernel is too old (said so); -ENODEV: unmounted
- * meanwhile; or what read(2) said.
+ * Answer INIT, and start what serves a ring if there is to be one. -EPROTO: the
+ * kernel is too old, -ENOTSUP: no ring and -o transport=uring (both said so);
+ * -ENODEV: unmounted meanwhile; or what read(2) said.
  */
 int session_handshake(struct session *s);
 /* Start the workers. Signals but the synchronous ones stay with the caller. */
 int session_start(struct session *s);
+/* One more worker; for transports that bring their own. */
+int session_spawn(struct session *s, const struct transport *tr, void *arg);
+/* "io_uring, 2 rings": how requests come; returns buf. */
+char *session_describe(const struct session *s, char *buf, size_t size);
 /*
  * Make the workers leave and wait for them, up to ten seconds. -ETIMEDOUT:
  * some are stuck; nothing of the session may be freed then.
@@ -80,7 +92,7 @@ bool session_is_dead(const struct session *s);
 
 static inline bool session_serves(struct session *s)
 {
-	return atomic_load(&s->running) != 0;
+	return atomic_load(&s->running) != 0 && !atomic_load(&s->broken);
 }
 
 static inline bool session_stops(struct session *s)

@@ -26,5 +26,6 @@ struct transport {
 };
 
 extern const struct transport transport_dev;	/* read(2) of /dev/fuse */
+extern const struct transport transport_uring;	/* io_uring (uring.h) */
 
 #endif

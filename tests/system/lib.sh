@@ -12,9 +12,10 @@
 #	check_pool			(fsck -n -f finds nothing)
 #
 # The programs come from the environment of `make check`; by hand, in the
-# build directory: srcdir=SOURCE bash SOURCE/tests/system/s_apps.sh. Exit
-# status: 0 passed, 1 failed, 77 skipped. Whatever happens, nothing stays
-# mounted, running or on the disk.
+# build directory: srcdir=SOURCE bash SOURCE/tests/system/s_apps.sh. With
+# PMEMFS_OPTS=transport=dev, say, every mount has that option. Exit status:
+# 0 passed, 1 failed, 77 skipped. Whatever happens, nothing stays mounted,
+# running or on the disk.
 set -eu
 shopt -s inherit_errexit
 export LC_ALL=C.UTF-8
@@ -33,6 +34,8 @@ srcdir=$(cd "${srcdir:-.}" && pwd)
 T='' MNT='' POOL='' DAEMON='' TMPFS=''
 # Other mounts of a test, unmounted by the trap, and files, removed.
 MOUNTS=() FILES=()
+# A command that puts the machine back as it was.
+AT_END=''
 
 say() { printf '%s\n' "-- $*"; }
 fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
@@ -66,6 +69,7 @@ cleanup()
 		kill -KILL "$DAEMON"
 		wait "$DAEMON"
 	fi 2>/dev/null
+	[ -z "$AT_END" ] || eval "$AT_END"
 	[ -z "$TMPFS" ] || umount -l "$TMPFS"
 	[ -z "$T" ] || rm -rf "$T" "${FILES[@]}"
 	exit $status
@@ -119,10 +123,11 @@ wait_mounted()
 	return 1
 }
 
-# mount_pool [OPTIONS]: as in -o
+# mount_pool [OPTIONS]: as in -o, those of PMEMFS_OPTS besides
 mount_pool()
 {
-	"$PMEMFS_FUSE" -f ${1:+-o "$1"} "$POOL" "$MNT" >>"$T/daemon.log" 2>&1 &
+	local opts=${PMEMFS_OPTS:+$PMEMFS_OPTS,}${1:-}
+	"$PMEMFS_FUSE" -f ${opts:+-o "$opts"} "$POOL" "$MNT" >>"$T/daemon.log" 2>&1 &
 	DAEMON=$!
 	wait_mounted "$MNT" "$DAEMON" || fail "the mount did not come up"
 }
