@@ -169,7 +169,7 @@ void request_lay_apart(struct request *rq, const struct fuse_in_header *h,
 
 	lay_head(rq, h);
 	if (h->len != sizeof(*h) + arg_len + rest_len || ext > rest_len ||
-	    (ha->fn && arg_len != ha->arg))
+	    arg_len < ha->arg)
 		return;
 	rq->arg = arg;
 	rq->rest = rest;

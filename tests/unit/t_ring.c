@@ -166,7 +166,9 @@ START_TEST(names_alone)
 	ck_assert_int_eq(ask(FUSE_LOOKUP, 1, NULL, 0, "f", 1), -EINVAL);
 	ck_assert_int_eq(ask(FUSE_STATFS, 1, NULL, 0, NULL, 0), 0);
 	ck_assert_uint_eq(body, sizeof(struct fuse_statfs_out));
-	ck_assert_int_eq(ask(FUSE_IOCTL, 1, &(uint64_t[4]){ 0 }, 32, NULL, 0), -ENOSYS);
+	/* more than we look at is no error */
+	ck_assert_int_eq(ask(FUSE_FSYNC, n, &(uint64_t[2]){ 0 }, 16, NULL, 0), 0);
+	ck_assert_int_eq(ask(FUSE_BMAP, 1, &(uint64_t[4]){ 0 }, 32, NULL, 0), -ENOSYS);
 	end();
 }
 END_TEST
@@ -200,7 +202,6 @@ START_TEST(lengths_that_lie)
 	ck_assert_int_eq(ask_raw(FUSE_WRITE, 1, 20, 0, 0), -EINVAL);
 	ck_assert_int_eq(ask_raw(FUSE_WRITE, 1, UINT32_MAX, 100, 0), -EINVAL);
 	ck_assert_int_eq(ask_raw(FUSE_GETATTR, 1, 40 + 8, 0, 0), -EINVAL);
-	ck_assert_int_eq(ask_raw(FUSE_GETATTR, 1, 40 + 24, 0, 0), -EINVAL);
 	ck_assert_int_eq(ask_raw(FUSE_GETATTR, 1, 40 + 16, 0, 0), 0);
 	end();
 }
