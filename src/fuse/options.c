@@ -392,7 +392,7 @@ static int on_arg(void *data, const char *arg, int key, struct fuse_args *out)
 	return take_arg(data, arg, key) ? -1 : 0;
 }
 
-static int check(const struct options *o)
+static int check(struct options *o)
 {
 	if (o->help || o->version)
 		return 0;
@@ -409,6 +409,13 @@ static int check(const struct options *o)
 		log_err("-o data=atomic needs -o dax=always: a cached write is"
 			" cut into requests as the kernel likes");
 		return -EINVAL;
+	}
+	if (o->splice || o->landing) {		/* routes of /dev/fuse */
+		if (o->transport == TRANSPORT_URING) {
+			log_err("-o %s needs -o transport=dev", o->splice ? "splice" : "landing");
+			return -EINVAL;
+		}
+		o->transport = TRANSPORT_DEV;
 	}
 	return 0;
 }
