@@ -146,15 +146,12 @@ load()
 load_ends()
 {
 	local i p
-	for ((i = 0; i < 600; i++)); do
-		for p in "${LOAD[@]}"; do
-			kill -0 "$p" 2>/dev/null && break
-		done
-		kill -0 "$p" 2>/dev/null || break
-		sleep 0.1
-	done
 	for p in "${LOAD[@]}"; do
-		! kill -0 "$p" 2>/dev/null || fail "$1: a writer hangs: $(cat "/proc/$p/wchan")"
+		for ((i = 0; i < 600; i++)); do
+			kill -0 "$p" 2>/dev/null || break
+			sleep 0.1
+		done
+		[ $i -lt 600 ] || fail "$1: a writer hangs: $(cat "/proc/$p/wchan")"
 		wait "$p" || true
 	done
 }
