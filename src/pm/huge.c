@@ -25,11 +25,6 @@
 #define NR_EXTENTS	128u
 #define MAX_EXTENTS	65536u	/* so scattered a file has no large pages anyway */
 
-struct extents {
-	struct fiemap head;
-	struct fiemap_extent at[NR_EXTENTS];
-};
-
 /* Large pages begin at multiples of 2 MiB of the device, not of a partition. */
 static uint64_t partition_start(dev_t dev)
 {
@@ -63,25 +58,25 @@ static uint64_t aligned_bytes(const struct fiemap_extent *e, uint64_t start, uin
 /* Percent of a file on a DAX filesystem; -1: it does not tell. */
 static int of_extents(const struct pm_map *m, uint64_t start)
 {
-	struct extents *x = calloc(1, sizeof(*x));
+	struct fiemap *x = calloc(1, sizeof(*x) + NR_EXTENTS * sizeof(x->fm_extents[0]));
 	uint64_t pos = 0, huge = 0;
 	unsigned seen = 0, i;
 	bool last = false;
 
 	while (x && !last && pos < m->size && seen < MAX_EXTENTS) {
-		memset(&x->head, 0, sizeof(x->head));
-		x->head.fm_start = pos;
-		x->head.fm_length = m->size - pos;
-		x->head.fm_extent_count = NR_EXTENTS;
-		if (ioctl(m->fd, FS_IOC_FIEMAP, &x->head) < 0) {
+		memset(x, 0, sizeof(*x));
+		x->fm_start = pos;
+		x->fm_length = m->size - pos;
+		x->fm_extent_count = NR_EXTENTS;
+		if (ioctl(m->fd, FS_IOC_FIEMAP, x) < 0) {
 			free(x);
 			return -1;
 		}
-		last = x->head.fm_mapped_extents == 0;
-		for (i = 0; i < x->head.fm_mapped_extents; i++, seen++) {
-			huge += aligned_bytes(&x->at[i], start, m->size);
-			pos = x->at[i].fe_logical + x->at[i].fe_length;
-			last |= x->at[i].fe_flags & FIEMAP_EXTENT_LAST;
+		last = x->fm_mapped_extents == 0;
+		for (i = 0; i < x->fm_mapped_extents; i++, seen++) {
+			huge += aligned_bytes(&x->fm_extents[i], start, m->size);
+			pos = x->fm_extents[i].fe_logical + x->fm_extents[i].fe_length;
+			last |= x->fm_extents[i].fe_flags & FIEMAP_EXTENT_LAST;
 		}
 	}
 	free(x);
