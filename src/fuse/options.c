@@ -19,7 +19,6 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
-#include "fuse/follow.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0.1"
@@ -85,17 +84,6 @@ static int take_read(struct options *o, const struct word *w, const char *value)
 
 	o->read = (enum read_route)route;
 	return err;
-}
-
-static int take_affinity(struct options *o, const struct word *w,
-			 const char *value)
-{
-	static const struct choice ways[] = {
-		{ "auto", FOLLOW_AUTO }, { "client", FOLLOW_ALWAYS },
-		{ "none", FOLLOW_NEVER }, { NULL, 0 },
-	};
-
-	return choose(ways, w->name, value, &o->affinity);
 }
 
 static int take_transport(struct options *o, const struct word *w,
@@ -275,7 +263,6 @@ static const struct word words[] = {
 	{ "dax", take_dax, 0, true },
 	{ "dax=", take_dax, 0, true },
 	{ "read=", take_read, 0, true },
-	{ "affinity=", take_affinity, 0, true },
 	{ "transport=", take_transport, 0, true },
 	{ "errors=", take_errors, 0, true },
 	{ "granularity=", take_granularity, 0, true },
@@ -464,8 +451,6 @@ void options_help(void)
 	      "                        bytes mixed, ordered (default); or all or nothing\n"
 	      "                        of a write of up to 1 MiB - 4 KiB, atomic\n"
 	      "  relatime, noatime, strictatime\n"
-	      "  affinity=WHERE        a thread works on the CPU of its client: auto (when\n"
-	      "                        that helps, default), client (always) or none\n"
 	      "  transport=WAY         how requests come: auto (default), uring or dev\n"
 	      "  threads=N             threads that read /dev/fuse\n"
 	      "  read=ROUTE            auto (default), map or copy\n"

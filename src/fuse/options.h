@@ -33,7 +33,6 @@ struct options {
 	enum read_route read;
 	enum transport_choice transport;
 	bool splice, landing;
-	int affinity;			/* enum follow_how */
 	unsigned threads;		/* 0: by the number of CPUs */
 	bool allow_other;		/* asked for, or root mounts */
 	bool deny_other;		/* asked not to */

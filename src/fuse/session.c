@@ -73,7 +73,6 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
 	s->fd = fd;
 	s->started = stats_clock();
 	s->transport = &transport_dev;
-	follow_team_init(&s->team);
 	sigaction(STOP_SIGNAL, &sa, NULL);	/* no SA_RESTART */
 	s->read_map = opt->read == READ_MAP ||
 		      (opt->read == READ_AUTO &&

@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fuse/follow.h"
 #include "fuse/options.h"
 #include "op/op.h"
 
@@ -60,7 +59,6 @@ struct session {
 	_Atomic uint64_t open_files;	/* OPEN and CREATE without RELEASE */
 	_Atomic unsigned running;	/* workers */
 	_Atomic bool stop;
-	struct follow_team team;
 	_Atomic bool broken;		/* a worker failed: end the session */
 	struct worker *workers;
 	unsigned nr_workers, max_workers;

@@ -2,8 +2,7 @@
 /*
  * transport_dev.c - requests by read(2) of /dev/fuse, answers by writev(2)
  *
- * All workers read the same descriptor; the kernel wakes one per request, and
- * follow.h sees to it that it need not wake another CPU for that.
+ * All workers read the same descriptor; the kernel wakes one per request.
  *
  * A request is read so that the data of a WRITE begin on a page: the 80 bytes
  * of its two headers end where the page does.
@@ -39,7 +38,6 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
-#include "fuse/follow.h"
 #include "fuse/request.h"
 #include "fuse/session.h"
 
@@ -60,7 +58,6 @@ struct dev {
 	uint8_t *in, *out;
 	int pipe[2];			/* -1: not spliced */
 	bool full;			/* the pipe may hold something */
-	struct follow follow;
 	struct landing land;		/* len 0: the next request is read */
 	unsigned skip;
 };
@@ -97,14 +94,11 @@ static int dev_open(struct dev *d, struct worker *w)
 	d->out = d->in + IN_SIZE;
 	if (w->s->opt->splice)
 		open_pipe(d, w->nr);
-	follow_open(&d->follow, &w->s->team, w->s->fd,
-		    (enum follow_how)w->s->opt->affinity);
 	return 0;
 }
 
 static void dev_close(struct dev *d)
 {
-	follow_close(&d->follow);
 	op_land_put(d->s->fs, &d->land);
 	if (d->pipe[0] >= 0) {
 		close(d->pipe[0]);
@@ -253,14 +247,11 @@ static int dev_run(struct worker *w)
 	rq.state = &d;
 	rq.out = d.out;
 	while (!session_stops(w->s)) {
-		if (d.follow.rest)
-			follow_rest(&d.follow);
 		err = d.land.len ? receive_landed(&d, &rq) :
 		      d.pipe[0] < 0 ? receive_read(&d, &rq) : receive_spliced(&d, &rq);
 		if (err == -EFAULT && d.land.len)
 			err = land_failed(&d);
 		if (!err) {
-			follow(&d.follow, rq.h->opcode, rq.h->pid);
 			dispatch(&rq);
 		} else if (!go_on(err)) {
 			break;

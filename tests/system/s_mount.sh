@@ -31,7 +31,6 @@ refuse 1 "unknown option: -o bogus" "$POOL" "$MNT" -o rw,bogus
 refuse 1 "unknown option: -o errors" "$POOL" "$MNT" -o errors
 refuse 1 "one of always, never, inode" "$POOL" "$MNT" -o dax=maybe
 refuse 1 "one of auto, map, copy" "$POOL" "$MNT" -o read=
-refuse 1 "one of auto, client, none" "$POOL" "$MNT" -o affinity=1
 refuse 1 "one of auto, uring, dev" "$POOL" "$MNT" -o transport=pigeon
 refuse 1 "splice needs -o transport=dev" "$POOL" "$MNT" -o splice,transport=uring
 refuse 1 "one of remount-ro, continue" "$POOL" "$MNT" -o errors=panic
