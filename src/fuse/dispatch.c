@@ -120,6 +120,14 @@ static const struct handler *handler_of(uint32_t opcode)
 	return &handlers[opcode];
 }
 
+/* One of them has grown; INIT has settled whether we get the longer form. */
+static size_t arg_size(const struct session *s, uint32_t opcode)
+{
+	if (opcode == FUSE_SETXATTR && !(s->flags & FUSE_SETXATTR_EXT))
+		return FUSE_SETXATTR_IN_OLD;
+	return handler_of(opcode)->arg;
+}
+
 const char *request_name(uint32_t opcode)
 {
 	return handler_of(opcode)->name;
@@ -134,6 +142,7 @@ static void lay_head(struct request *rq, const struct fuse_in_header *h)
 	rq->ctx.uid = h->uid;
 	rq->ctx.gid = h->gid;
 	rq->ctx.pid = h->pid;
+	rq->ctx.umask = 0;
 }
 
 int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
@@ -146,7 +155,7 @@ int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 	if (have < sizeof(*h))
 		return -EAGAIN;
 	lay_head(rq, h);
-	fixed = sizeof(*h) + handler_of(h->opcode)->arg;
+	fixed = sizeof(*h) + arg_size(rq->s, h->opcode);
 	ext = (size_t)h->total_extlen * 8;
 	if (h->len != total || fixed > have || ext > have - fixed)
 		return 0;
@@ -164,12 +173,11 @@ void request_lay_apart(struct request *rq, const struct fuse_in_header *h,
 		       const void *arg, size_t arg_len, const void *rest,
 		       size_t rest_len)
 {
-	const struct handler *ha = handler_of(h->opcode);
 	size_t ext = (size_t)h->total_extlen * 8;
 
 	lay_head(rq, h);
 	if (h->len != sizeof(*h) + arg_len + rest_len || ext > rest_len ||
-	    arg_len < ha->arg)
+	    arg_len < arg_size(rq->s, h->opcode))
 		return;
 	rq->arg = arg;
 	rq->rest = rest;

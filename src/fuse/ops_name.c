@@ -68,6 +68,7 @@ int do_mknod(struct request *rq)
 
 	if (err)
 		return err;
+	rq->ctx.umask = in->umask;
 	err = op_mknod(&rq->ctx, rq->h->nodeid, n.s, n.len, in->mode, in->rdev,
 		       &e);
 	return err ? err : reply_entry(rq, &e);
@@ -82,6 +83,7 @@ int do_mkdir(struct request *rq)
 
 	if (err)
 		return err;
+	rq->ctx.umask = in->umask;
 	err = op_mkdir(&rq->ctx, rq->h->nodeid, n.s, n.len, in->mode & 07777,
 		       &e);
 	return err ? err : reply_entry(rq, &e);
@@ -198,6 +200,7 @@ int do_create(struct request *rq)
 
 	if (err)
 		return err;
+	rq->ctx.umask = in->umask;
 	err = op_mknod(&rq->ctx, rq->h->nodeid, n.s, n.len,
 		       S_IFREG | (in->mode & 07777), 0, &e);
 	return err ? err : open_new(rq, &e, in->flags);
@@ -207,7 +210,9 @@ int do_tmpfile(struct request *rq)
 {
 	const struct fuse_create_in *in = rq->arg;
 	struct op_entry e;
-	int err = op_tmpfile(&rq->ctx, rq->h->nodeid, in->mode & 07777, &e);
+	int err;
 
+	rq->ctx.umask = in->umask;
+	err = op_tmpfile(&rq->ctx, rq->h->nodeid, in->mode & 07777, &e);
 	return err ? err : open_new(rq, &e, in->flags);
 }

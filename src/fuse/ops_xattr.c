@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -20,13 +21,14 @@
 #include "fuse/session.h"
 #include "fuse/stats.h"
 #include "fuse/virtual.h"
+#include "op/acl.h"
 
 /*
- * ACLs are not negotiated (FUSE_POSIX_ACL), so the kernel passes them on like
- * any attribute and neither obeys nor inherits them. Taking one would be worse
- * than refusing it: cp -a sets the mode through the ACL if it can.
+ * A kernel that does not offer FUSE_POSIX_ACL (before 4.9, or built without)
+ * passes ACLs on like any attribute and does not obey them. Taking one would
+ * then be worse than refusing it: cp -a sets the mode through the ACL if it can.
  */
-static int check_name(const char *name)
+static int check_name(const struct session *s, const char *name)
 {
 	static const char *const space[] = { "user.", "trusted.", "security." };
 
@@ -36,6 +38,8 @@ static int check_name(const char *name)
 		if (!strncmp(name, space[i], len))
 			return name[len] ? 0 : -EINVAL;
 	}
+	if ((s->flags & FUSE_POSIX_ACL) && acl_kind(name) != ACL_NONE)
+		return 0;
 	return -EOPNOTSUPP;
 }
 
@@ -56,6 +60,7 @@ int do_setxattr(struct request *rq)
 {
 	const struct fuse_setxattr_in *in = rq->arg;
 	size_t len = strnlen(rq->rest, rq->rest_len);
+	uint32_t flags = in->flags & (XATTR_CREATE | XATTR_REPLACE);
 	int err;
 
 	if (len == 0 || len == rq->rest_len ||
@@ -63,11 +68,14 @@ int do_setxattr(struct request *rq)
 		return -EINVAL;
 	if (in->size > PMEMFS_XATTR_MAX)
 		return -E2BIG;
-	err = check_name(rq->rest);
+	err = check_name(rq->s, rq->rest);
 	if (err)
 		return err;
+	if ((rq->s->flags & FUSE_SETXATTR_EXT) &&
+	    (in->setxattr_flags & FUSE_SETXATTR_ACL_KILL_SGID))
+		flags |= OP_XATTR_KILL_SGID;
 	err = op_setxattr(&rq->ctx, rq->h->nodeid, rq->rest,
-			  rq->rest + len + 1, in->size, in->flags);
+			  rq->rest + len + 1, in->size, flags);
 	return err ? err : reply_ok(rq);
 }
 
@@ -106,7 +114,7 @@ int do_getxattr(struct request *rq)
 		return reply_sized(rq, in->size, rq->s->fs->ro ? "1" : "0", 1);
 	if (!strcmp(name, VIRTUAL_STATS))
 		return reply_stats(rq, in->size);
-	err = check_name(name);
+	err = check_name(rq->s, name);
 	if (err)
 		return err;
 	err = op_getxattr(&rq->ctx, rq->h->nodeid, name, rq->out, room, &len);
@@ -149,7 +157,7 @@ int do_removexattr(struct request *rq)
 	int err = take_names(rq, &n, 1);
 
 	if (!err)
-		err = check_name(n.s);
+		err = check_name(rq->s, n.s);
 	if (!err)
 		err = op_removexattr(&rq->ctx, rq->h->nodeid, n.s);
 	return err ? err : reply_ok(rq);

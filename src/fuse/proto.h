@@ -279,7 +279,12 @@ struct fuse_ioctl_out {			/* output follows */
 
 /* ---- extended attributes ------------------------------------------------ */
 
-struct fuse_setxattr_in { uint32_t size, flags; };	/* without SETXATTR_EXT */
+struct fuse_setxattr_in {
+	uint32_t size, flags;
+	uint32_t setxattr_flags, padding;	/* with FUSE_SETXATTR_EXT */
+};
+#define FUSE_SETXATTR_IN_OLD		8	/* bytes without */
+#define FUSE_SETXATTR_ACL_KILL_SGID	(1u << 0)
 struct fuse_getxattr_in { uint32_t size, padding; };	/* LISTXATTR too */
 struct fuse_getxattr_out { uint32_t size, padding; };
 

@@ -42,10 +42,13 @@
 
 /*
  * Not asked for: AUTO_INVAL_DATA (nobody else writes), POSIX_LOCKS and
- * FLOCK_LOCKS (the kernel's own are right), POSIX_ACL, DONT_MASK,
- * SETXATTR_EXT. WRITEBACK_CACHE only with dax=never: it holds for a whole
+ * FLOCK_LOCKS (the kernel's own are right).
+ * WRITEBACK_CACHE only with dax=never: it holds for a whole
  * connection, and where it does the kernel takes no time of a file from us, so
  * that one written directly would keep the times it had when it was opened.
+ * DONT_MASK: a default ACL takes the place of the umask, and only we know
+ * whether there is one. SETXATTR_EXT tells who sets an ACL without being in
+ * the file's group.
  */
 #define WANTED	(FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC | \
 		 FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES | \
@@ -53,7 +56,8 @@
 		 FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES | \
 		 FUSE_CACHE_SYMLINKS | FUSE_NO_OPENDIR_SUPPORT | \
 		 FUSE_EXPLICIT_INVAL_DATA | FUSE_HANDLE_KILLPRIV_V2 | \
-		 FUSE_INIT_EXT | FUSE_DIRECT_IO_ALLOW_MMAP)
+		 FUSE_INIT_EXT | FUSE_DIRECT_IO_ALLOW_MMAP | \
+		 FUSE_POSIX_ACL | FUSE_DONT_MASK | FUSE_SETXATTR_EXT)
 
 static void on_stop(int sig)
 {

@@ -178,9 +178,10 @@ int xattr_get(const struct inode *ip, const char *name, void *buf, size_t *size)
 	return a.size > room ? -ERANGE : read_value(ip, &a, buf);
 }
 
-int xattr_list(const struct inode *ip, char *buf, size_t *size)
+/* As the inode is in t, if there is one. */
+static int list(struct txn *t, const struct inode *ip, char *buf, size_t *size)
 {
-	struct tree tr = tree_of(NULL, ip);
+	struct tree tr = tree_of(t, ip);
 	size_t room = *size, len = 0;
 	struct attr a = { .key = 0 };
 	struct item it;
@@ -200,6 +201,11 @@ int xattr_list(const struct inode *ip, char *buf, size_t *size)
 	}
 	*size = len;
 	return err == -ENOENT ? 0 : err;
+}
+
+int xattr_list(const struct inode *ip, char *buf, size_t *size)
+{
+	return list(NULL, ip, buf, size);
 }
 
 /* ---- changing ------------------------------------------------------------------- */
@@ -265,10 +271,10 @@ static int make_item(struct txn *t, const char *name, const void *val, size_t si
 	return (int)len;
 }
 
-static int list_has_room(const struct inode *ip, const char *name)
+static int list_has_room(struct txn *t, const struct inode *ip, const char *name)
 {
 	size_t size = 0;
-	int err = xattr_list(ip, NULL, &size);
+	int err = list(t, ip, NULL, &size);
 
 	if (!err && size + strlen(name) + 1 > LIST_MAX)
 		err = -ENOSPC;
@@ -305,7 +311,7 @@ int xattr_set(struct txn *t, struct inode *ip, const char *name,
 	if (err && (flags & XATTR_REPLACE))
 		return -ENODATA;
 	if (err) {
-		err = key ? list_has_room(ip, name) : -ENOSPC;
+		err = key ? list_has_room(t, ip, name) : -ENOSPC;
 	} else {
 		key = 0;			/* the old key stays */
 		err = free_value(t, &a, &blocks);

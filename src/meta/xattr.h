@@ -15,7 +15,7 @@
 int xattr_get(const struct inode *ip, const char *name, void *buf, size_t *size);
 /* Names, NUL-terminated, one after the other. */
 int xattr_list(const struct inode *ip, char *buf, size_t *size);
-/* In t, with the inode's shadow. flags XATTR_CREATE/XATTR_REPLACE. */
+/* In t, with the inode's shadow; ip may be new in t. flags XATTR_CREATE/XATTR_REPLACE. */
 int xattr_set(struct txn *t, struct inode *ip, const char *name,
 	      const void *val, size_t size, int flags);
 int xattr_remove(struct txn *t, struct inode *ip, const char *name);

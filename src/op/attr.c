@@ -13,6 +13,7 @@
 
 #include "copy/copy.h"
 #include "meta/xattr.h"
+#include "op/acl.h"
 #include "op/op_i.h"
 
 #define CAPS	"security.capability"
@@ -181,7 +182,9 @@ static int setattr_build(struct txn *t, struct inode *ip, const struct op_setatt
 	fs_now(ip->fs, &now);
 	set_owner_mode(mi, in);
 	set_times(mi, in, &now);
-	return more;
+	if (in->valid & OP_SET_MODE)
+		err = acl_chmod(t, ip, in->mode);
+	return err ? err : more;
 }
 
 static int setattr_locked(struct inode *ip, const struct op_setattr *in, uint64_t mark)

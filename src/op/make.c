@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "copy/copy.h"
+#include "op/acl.h"
 #include "op/op_i.h"
 
 #define INHERIT_ALL	(PMEMFS_FL_NOATIME | PMEMFS_FL_NODUMP)
@@ -29,6 +30,7 @@ struct making {
 	size_t len;
 	const char *target;		/* of a symbolic link */
 	size_t tlen;
+	struct acl_heir heir;
 	/* what came of it */
 	uint64_t ino, off;
 	uint32_t gen;
@@ -94,6 +96,16 @@ static int put_target(struct txn *t, struct pmemfs_inode *mi, const char *target
 	return 0;
 }
 
+/* The new inode is nobody's yet (L2), so one on the stack will do. */
+static int give_lists(struct txn *t, struct making *m)
+{
+	struct inode in = {
+		.fs = txn_fs(t), .ino = m->ino, .gen = m->gen, .off = m->off,
+	};
+
+	return acl_give(t, &in, &m->heir);
+}
+
 static int make_inode(struct txn *t, struct inode *dir, struct making *m)
 {
 	const struct pmemfs_inode *di = inode_view(t, dir);
@@ -115,7 +127,7 @@ static int make_inode(struct txn *t, struct inode *dir, struct making *m)
 		mi->nlink = put32(0);
 		orphan_add_new(t, m->ino, m->off);
 	}
-	return 0;
+	return give_lists(t, m);
 }
 
 static int make_name(struct txn *t, struct inode *dir, const struct making *m)
@@ -155,15 +167,19 @@ static int make_locked(struct inode *dir, struct making *m, uint64_t mark)
 		if (err != -ENOENT)
 			return err ? err : -EEXIST;
 	}
-	t = txn_begin(dir->fs, m->op);
-	if (!t)
-		return -ENOMEM;
-	err = make_inode(t, dir, m);
-	if (!err && m->name)
-		err = make_name(t, dir, m);
+	err = acl_inherit(dir, m->c->umask, &m->mode, &m->heir);
 	if (err)
-		txn_fail(t, err);
-	err = op_commit(t, mark);
+		return err;
+	t = txn_begin(dir->fs, m->op);
+	if (t) {
+		err = make_inode(t, dir, m);
+		if (!err && m->name)
+			err = make_name(t, dir, m);
+		if (err)
+			txn_fail(t, err);
+	}
+	acl_heir_free(&m->heir);
+	err = t ? op_commit(t, mark) : -ENOMEM;
 	return err ? err : inode_get_new(dir->fs, m->ino, m->gen, m->off, &m->ip);
 }
 

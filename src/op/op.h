@@ -35,6 +35,7 @@ struct landing;
 struct op_ctx {			/* who asks */
 	struct fs *fs;
 	uint32_t uid, gid, pid;
+	uint32_t umask;		/* of whoever makes a node */
 };
 
 struct op_time { int64_t sec; uint32_t nsec; };
@@ -99,8 +100,9 @@ int op_readlink(const struct op_ctx *c, uint64_t nodeid, char *buf, size_t *len)
 /* ---- names ------------------------------------------------------------- */
 
 /*
- * mode is as the caller wants it (umask applied by the kernel). The setgid
- * rule of directories is applied here. The new node has one lookup.
+ * mode is as the caller wants it. The umask, or the default ACL of the parent
+ * instead, and the setgid rule of directories are applied here. The new node
+ * has one lookup.
  * -EEXIST, -ENOSPC, -ENAMETOOLONG, -ENOTDIR, -ENOENT (parent removed), -EMLINK.
  */
 int op_mknod(const struct op_ctx *c, uint64_t parent, const char *name,
@@ -218,8 +220,14 @@ int op_statfs(const struct op_ctx *c, struct op_statfs *st);
 
 /* ---- extended attributes ------------------------------------------------ */
 
-/* flags: XATTR_CREATE, XATTR_REPLACE. -EEXIST, -ENODATA, -E2BIG, -ENOSPC,
- * -ERANGE (name over 255 bytes). */
+/*
+ * flags: XATTR_CREATE, XATTR_REPLACE. -EEXIST, -ENODATA, -E2BIG, -ENOSPC,
+ * -ERANGE (name over 255 bytes).
+ * An access control list (system.posix_acl_*) is checked, and the mode follows
+ * it; -EINVAL, -EACCES, -EOPNOTSUPP. OP_XATTR_KILL_SGID: who sets it is not in
+ * the file's group, so that the file shall not be setgid.
+ */
+#define OP_XATTR_KILL_SGID	0x80000000u
 int op_setxattr(const struct op_ctx *c, uint64_t nodeid, const char *name,
 		const void *value, size_t size, uint32_t flags);
 /* size 0 asks for the length; -ERANGE when it does not fit; -ENODATA. */

@@ -3,11 +3,14 @@
  * xattr.c - extended attributes: the requests
  *
  * Who may do what is the kernel's business (default_permissions); limits and
- * the inode's flags are ours.
+ * the inode's flags are ours. Access control lists are attributes, too, but
+ * those that mean something: acl.c.
  */
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "meta/xattr.h"
+#include "op/acl.h"
 #include "op/op_i.h"
 
 static int name_ok(const char *name)
@@ -22,8 +25,25 @@ struct change {
 	const char *name;
 	const void *value;
 	size_t size;
-	int flags;
+	uint32_t flags;
 };
+
+static int set(struct txn *t, struct inode *ip, const struct change *ch)
+{
+	enum acl_kind kind = acl_kind(ch->name);
+	struct pmemfs_inode *mi;
+	int err;
+
+	if (kind == ACL_NONE)
+		return xattr_set(t, ip, ch->name, ch->value, ch->size,
+				 (int)(ch->flags & ~OP_XATTR_KILL_SGID));
+	err = acl_set(t, ip, kind, ch->value, ch->size);
+	if (!err && kind == ACL_ACCESS && (ch->flags & OP_XATTR_KILL_SGID)) {
+		mi = inode_edit(t, ip);
+		mi->mode = put32(get32(mi->mode) & ~(uint32_t)S_ISGID);
+	}
+	return err;
+}
 
 static int change_build(struct txn *t, struct inode *ip, const struct change *ch)
 {
@@ -34,7 +54,7 @@ static int change_build(struct txn *t, struct inode *ip, const struct change *ch
 	if (!mi)
 		return txn_error(t);
 	if (ch->op == PMEMFS_OP_SETXATTR)
-		err = xattr_set(t, ip, ch->name, ch->value, ch->size, ch->flags);
+		err = set(t, ip, ch);
 	else
 		err = xattr_remove(t, ip, ch->name);
 	if (err)
@@ -80,7 +100,7 @@ int op_setxattr(const struct op_ctx *c, uint64_t nodeid, const char *name,
 {
 	struct change ch = {
 		.op = PMEMFS_OP_SETXATTR, .name = name, .value = value,
-		.size = size, .flags = (int)flags,
+		.size = size, .flags = flags,
 	};
 
 	if (name_ok(name))

@@ -104,6 +104,8 @@ const struct cop cops[] = {
 	OP("setxattr_large", SETXATTR, "f1", .b = "user.b", .x = 5000),
 	OP("setxattr_again", SETXATTR, "xa", .b = "user.small", .x = 200),
 	OP("setxattr_larger", SETXATTR, "xa", .b = "user.large", .x = 9000),
+	OP("setfacl", SETFACL, "f1", .b = "system.posix_acl_access"),
+	OP("setfacl_default", SETFACL, "d", .b = "system.posix_acl_default"),
 	OP("removexattr", REMOVEXATTR, "xa", .b = "user.small"),
 	OP("removexattr_large", REMOVEXATTR, "xa", .b = "user.large"),
 	OP("tmpfile", TMPFILE, ""),
@@ -353,6 +355,23 @@ static void set_xattr(struct crash *c, const struct cop *op, uint64_t node, unsi
 	free(buf);
 }
 
+/* A list that changes the mode as well; below a default one a create makes two. */
+static void set_acl(struct crash *c, const struct cop *op, uint64_t node)
+{
+	static const uint8_t list[] = {
+		2, 0, 0, 0,
+		0x01, 0, 6, 0, 255, 255, 255, 255,
+		0x02, 0, 7, 0, 0xe8, 3, 0, 0,
+		0x04, 0, 4, 0, 255, 255, 255, 255,
+		0x10, 0, 6, 0, 255, 255, 255, 255,
+		0x20, 0, 0, 0, 255, 255, 255, 255,
+	};
+
+	crash_begin(c, NULL);
+	op_setxattr(crash_ctx(c), node, op->b, list, sizeof(list), 0);
+	crash_end(c);
+}
+
 static void open_unlink(struct crash *c, const struct cop *op, uint64_t node, unsigned nr)
 {
 	const struct op_ctx *ctx = crash_ctx(c);
@@ -449,6 +468,9 @@ static void to_node(struct crash *c, const struct cop *op, uint64_t node, unsign
 		break;
 	case COP_SETXATTR:
 		set_xattr(c, op, node, nr);
+		break;
+	case COP_SETFACL:
+		set_acl(c, op, node);
 		break;
 	case COP_REMOVEXATTR:
 		crash_begin(c, NULL);

@@ -526,13 +526,86 @@ START_TEST(numbers_are_an_attribute)
 	ask_uid = 0;
 	ck_assert_int_eq(ask(FUSE_LISTXATTR, n, &g, sizeof(g), NULL, 0), 0);
 	ck_assert_uint_eq(got.len, 0);
-	ck_assert_int_eq(ask(FUSE_SETXATTR, n, &x, sizeof(x), VIRTUAL_STATS "\0x",
+	ck_assert_int_eq(ask(FUSE_SETXATTR, n, &x, FUSE_SETXATTR_IN_OLD, VIRTUAL_STATS "\0x",
 			     sizeof(VIRTUAL_STATS) + 1), -EOPNOTSUPP);
 	pool_end(&pool);
 }
 END_TEST
 
-CHECK_MAIN("dispatch", numbers_are_an_attribute, write_then_read, negative_entries,
+#define LIST	"system.posix_acl_access"
+static const uint8_t list[] = {
+	2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 4, 0, 7, 0, 0, 0,
+	4, 0, 5, 0, 255, 255, 255, 255, 16, 0, 5, 0, 255, 255, 255, 255,
+	32, 0, 0, 0, 255, 255, 255, 255,
+};
+
+static int set_list(uint64_t n, struct fuse_setxattr_in *x, size_t arg_len)
+{
+	uint8_t rest[sizeof(LIST) + sizeof(list)];
+
+	memcpy(rest, LIST, sizeof(LIST));
+	memcpy(rest + sizeof(LIST), list, sizeof(list));
+	return ask(FUSE_SETXATTR, n, x, arg_len, rest, sizeof(rest));
+}
+
+static uint32_t mode_of(uint64_t n)
+{
+	return pool_attr(&pool, n).mode & 07777;
+}
+
+/* Only where the kernel obeys them; the longer arguments only where agreed on. */
+START_TEST(access_lists)
+{
+	struct fuse_setxattr_in x = {
+		.size = sizeof(list), .setxattr_flags = FUSE_SETXATTR_ACL_KILL_SGID,
+	};
+	struct op_setattr set = { .valid = OP_SET_MODE, .mode = 02700 };
+	struct op_attr a;
+	uint64_t n;
+
+	begin();
+	n = create("f");
+	ck_assert_int_eq(op_setattr(&pool.c, n, &set, &a), 0);
+	ck_assert_int_eq(set_list(n, &x, FUSE_SETXATTR_IN_OLD), -EOPNOTSUPP);
+	s.flags = FUSE_POSIX_ACL;
+	ck_assert_int_eq(set_list(n, &x, sizeof(x)), -EINVAL);
+	ck_assert_int_eq(set_list(n, &x, FUSE_SETXATTR_IN_OLD), 0);
+	ck_assert_uint_eq(mode_of(n), 02750);
+	s.flags |= FUSE_SETXATTR_EXT;
+	/* the head of the name is taken for arguments */
+	ck_assert_int_eq(set_list(n, &x, FUSE_SETXATTR_IN_OLD), -EOPNOTSUPP);
+	x.setxattr_flags = 0;
+	ck_assert_int_eq(set_list(n, &x, sizeof(x)), 0);
+	ck_assert_uint_eq(mode_of(n), 02750);
+	x.setxattr_flags = FUSE_SETXATTR_ACL_KILL_SGID;
+	ck_assert_int_eq(set_list(n, &x, sizeof(x)), 0);
+	ck_assert_uint_eq(mode_of(n), 0750);
+	pool_end(&pool);
+}
+END_TEST
+
+START_TEST(the_umask_is_ours_to_apply)
+{
+	struct fuse_create_in c = { .mode = S_IFREG | 0666, .umask = 027 };
+	struct fuse_mkdir_in d = { .mode = 0777, .umask = 027 };
+	struct fuse_mknod_in k = { .mode = S_IFIFO | 0666, .umask = 027 };
+
+	begin();
+	ck_assert_int_eq(ask(FUSE_CREATE, 1, &c, sizeof(c), NAME_Z("a")), 0);
+	ck_assert_uint_eq(mode_of(entry_node()), 0640);
+	ck_assert_int_eq(ask(FUSE_MKDIR, 1, &d, sizeof(d), NAME_Z("b")), 0);
+	ck_assert_uint_eq(mode_of(entry_node()), 0750);
+	ck_assert_int_eq(ask(FUSE_MKNOD, 1, &k, sizeof(k), NAME_Z("c")), 0);
+	ck_assert_uint_eq(mode_of(entry_node()), 0640);
+	ck_assert_int_eq(ask(FUSE_TMPFILE, 1, &c, sizeof(c), NULL, 0), 0);
+	ck_assert_uint_eq(mode_of(entry_node()), 0640);
+	ck_assert_uint_eq(mode_of(create("d")), 0644);	/* not that of the last */
+	pool_end(&pool);
+}
+END_TEST
+
+CHECK_MAIN("dispatch", access_lists, the_umask_is_ours_to_apply, numbers_are_an_attribute,
+	   write_then_read, negative_entries,
 	   strings_must_end, lengths_must_fit, not_here, ranges, ioctls, ioctls_unchecked,
 	   writeback_times, writeback_without_room, writeback_seeks, listing, lost_answers,
 	   fuzz)

@@ -76,7 +76,7 @@ static const struct { const char *what; size_t is, want; } layout[] = {
 	SIZE(fuse_lseek_out, 8), SIZE(fuse_syncfs_in, 8),
 	SIZE(fuse_interrupt_in, 8),
 
-	SIZE(fuse_setxattr_in, 8), SIZE(fuse_getxattr_in, 8),
+	SIZE(fuse_setxattr_in, 16), SIZE(fuse_getxattr_in, 8),
 	SIZE(fuse_getxattr_out, 8), SIZE(fuse_notify_inval_inode_out, 24),
 
 	SIZE(fuse_uring_ent_in_out, 32), SIZE(fuse_uring_req_header, 288),
