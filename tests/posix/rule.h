@@ -26,7 +26,7 @@ struct rule { const char *name; void (*fn)(void); };
 #define RULE(f)		{ #f, f }
 #define RULES_END	{ NULL, NULL }
 
-extern const struct rule rules_acl[];
+extern const struct rule rules_acl[], rules_attr[], rules_name[], rules_file[];
 
 void rule_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), noreturn));
@@ -34,6 +34,8 @@ void rule_fail(const char *file, int line, const char *fmt, ...)
 void rule_skip(const char *what) __attribute__((noreturn));
 /* The filesystem under test is tmpfs, to see that it is held to what Linux does. */
 bool rule_on_tmpfs(void);
+/* The kernel gathers writes and answers for the daemon (dax=never): RULES_CACHED is set. */
+bool rule_cached(void);
 
 #define WANT(x)								\
 	((x) ? (void)0 : rule_fail(__FILE__, __LINE__, "not so: %s", #x))

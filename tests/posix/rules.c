@@ -24,7 +24,7 @@
 #define SECONDS		60		/* a rule that hangs is broken */
 
 static const struct rule *const groups[] = {
-	rules_acl,
+	rules_acl, rules_attr, rules_name, rules_file,
 };
 #define NR_GROUPS	(sizeof(groups) / sizeof(groups[0]))
 
@@ -57,6 +57,11 @@ bool rule_on_tmpfs(void)
 	struct statfs st;
 
 	return statfs(".", &st) == 0 && st.f_type == TMPFS_MAGIC;
+}
+
+bool rule_cached(void)
+{
+	return getenv("RULES_CACHED") != NULL;
 }
 
 void rule_same(const char *file, int line, const char *what, int64_t a, int64_t b)

@@ -27,6 +27,7 @@ for mode in dax=always dax=never; do
 	rm -f "$POOL"
 	make_pool 128M
 	mount_pool "suid,dev,$mode"
+	if [ $mode = dax=never ]; then export RULES_CACHED=1; fi
 	"$rules" "$MNT" || fail "$mode: rules that do not hold"
 	unmount_pool
 	check_pool
