@@ -48,7 +48,7 @@ static void all(int fd, int byte, size_t len, off_t pos)
 static void append_loses_nothing(void)
 {
 	enum { WRITERS = 4, LINES = 500, LEN = 16 };
-	char line[LEN + 1];
+	char line[64];
 	unsigned seen[WRITERS] = { 0 };
 	FILE *f;
 
