@@ -211,7 +211,7 @@ static int coherent(const char *path)
 static int append(const char *path, unsigned n)
 {
 	unsigned count[WRITERS] = { 0 };
-	char line[16];
+	char line[32];
 	FILE *f;
 
 	MUST(close(open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644)));
