@@ -311,6 +311,7 @@ static int go_up(struct daemon *d)
 		return 0;
 	if (err != -EPROTO && err != -ENOTSUP)		/* those were told */
 		log_err("cannot serve %s: %s", d->mountpoint, strerror(-err));
+	session_stop(&d->s);
 	mount_down(&d->m, true);
 	mount_close(&d->m);
 	return EXIT_MOUNT;

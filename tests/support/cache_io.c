@@ -358,7 +358,7 @@ static void pattern(uint32_t *to, unsigned mib)
 /* The error must come from the call that is asked, or from a write before it. */
 static int fill(const char *path, unsigned mib, int by_close)
 {
-	uint32_t *buf = malloc(MIB);
+	static uint32_t buf[MIB / 4];
 	int fd, err = 0;
 
 	MUST(fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
@@ -377,7 +377,7 @@ static int fill(const char *path, unsigned mib, int by_close)
 
 static int dirty(const char *path, unsigned mib)
 {
-	uint32_t *buf = malloc(MIB);
+	static uint32_t buf[MIB / 4];
 	int fd;
 
 	MUST(fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
@@ -394,7 +394,7 @@ static int dirty(const char *path, unsigned mib)
 
 static int compare(const char *path, unsigned mib)
 {
-	uint32_t *buf = malloc(MIB), *want = malloc(MIB);
+	static uint32_t buf[MIB / 4], want[MIB / 4];
 	int fd;
 
 	MUST(fd = open(path, O_RDONLY | O_CLOEXEC));
