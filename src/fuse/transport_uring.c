@@ -45,7 +45,7 @@
 
 #define POSSIBLE	"/sys/devices/system/cpu/possible"
 #define MAX_CPUS	16384u
-#define RING_DEPTH	4u		/* measured: see pmemfs.7 */
+#define RING_DEPTH	4u		/* of one CPU at once; the others wait in the kernel */
 #define RING_MEMORY	(256ull << 20)
 #define SQE_SIZE	128u
 #define HEAD_STRIDE	512u
