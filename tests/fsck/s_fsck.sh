@@ -66,7 +66,9 @@ says '"exit":1'
 
 name=question
 say "on a terminal it asks, and no is no"
-if command -v script >/dev/null; then
+if ! script -qec true /dev/null >/dev/null 2>&1; then
+	say "no pseudo-terminal is to be had here: not tried"
+else
 	cp "$T/rest" "$POOL"
 	"$damage" hurt entry_slash "$POOL"
 	keep
