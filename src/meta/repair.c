@@ -152,7 +152,7 @@ static void forget_round(struct repair *r)
 	free(r->chunk);
 	r->chunk = NULL;
 	r->nr_chunks = 0;
-	r->nr_pieces = 0;
+	r->pieces.nr = 0;
 	rmap_free(&r->owned, r->geo);
 	rmap_free(&r->meta, r->geo);
 	repair_puts_clear(r);
@@ -431,7 +431,7 @@ void repair_free(struct repair *r)
 	if (r->geo)
 		rmap_free(&r->first, r->geo);
 	free(r->distrust);
-	free(r->piece);
+	pieces_free(&r->pieces);
 	free(r->put);
 	pm_close(r->pm);
 	pm_overlay_free(r->ov);

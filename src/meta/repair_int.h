@@ -20,6 +20,7 @@
 #define META_REPAIR_INT_H
 
 #include "meta/node.h"
+#include "meta/pieces.h"
 #include "meta/redo.h"
 #include "meta/repair.h"
 #include "pm/overlay.h"
@@ -44,9 +45,6 @@ struct rnode {
 };
 
 enum rmark { RMARK_NONE, RMARK_REACHED, RMARK_WALKING, RMARK_LOST };
-
-/* A piece of the inode table: len blocks from file block pos lie at blk. */
-struct rpiece { uint64_t pos, blk, len; };
 
 /* A bit a block, by group, made as needed. */
 struct rmap { uint64_t **group; };
@@ -113,8 +111,7 @@ struct repair {
 
 	struct rnode **chunk;		/* 256 inodes; chunk by chunk */
 	uint64_t nr_chunks;
-	struct rpiece *piece;		/* of the inode table, sorted */
-	size_t nr_pieces, max_pieces;
+	struct pieces pieces;
 	uint64_t table_blocks;
 	struct rput *put;
 	size_t nr_puts, max_puts, nr_names;

@@ -203,9 +203,9 @@ static bool is_chunk(const struct out *o, uint64_t blk)
 	const struct repair *r = o->r;
 	size_t i;
 
-	for (i = 0; i < r->nr_pieces; i++)
-		if (blk >= r->piece[i].blk && blk - r->piece[i].blk < r->piece[i].len)
-			return (r->piece[i].pos + (blk - r->piece[i].blk)) %
+	for (i = 0; i < r->pieces.nr; i++)
+		if (blk >= r->pieces.at[i].blk && blk - r->pieces.at[i].blk < r->pieces.at[i].len)
+			return (r->pieces.at[i].pos + (blk - r->pieces.at[i].blk)) %
 				PMEMFS_CHUNK_BLOCKS == 0;
 	return false;
 }

@@ -25,43 +25,13 @@ struct tmap { uint64_t *blk, nr, room; };
 
 static void add_piece(struct repair *r, uint64_t pos, uint64_t blk, uint64_t len)
 {
-	size_t max = r->max_pieces ? r->max_pieces * 2 : 16;
-	struct rpiece *p = r->nr_pieces ? &r->piece[r->nr_pieces - 1] : NULL;
-
-	if (p && p->pos + p->len == pos && p->blk + p->len == blk) {
-		p->len += len;
-		return;
-	}
-	if (r->nr_pieces == r->max_pieces) {
-		p = realloc(r->piece, max * sizeof(*p));
-		if (!p) {
-			r->nomem = true;
-			return;
-		}
-		r->piece = p;
-		r->max_pieces = max;
-	}
-	r->piece[r->nr_pieces++] = (struct rpiece){ .pos = pos, .blk = blk, .len = len };
+	if (!pieces_add(&r->pieces, pos, blk, len))
+		r->nomem = true;
 }
 
 uint64_t repair_slot_off(const struct repair *r, uint64_t ino)
 {
-	uint64_t pos = ino / PMEMFS_INODES_PER_BLOCK;
-	size_t lo = 0, hi = r->nr_pieces, mid;
-	const struct rpiece *p;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		p = &r->piece[mid];
-		if (pos < p->pos)
-			hi = mid;
-		else if (pos - p->pos >= p->len)
-			lo = mid + 1;
-		else
-			return blk_off(p->blk + (pos - p->pos)) +
-				ino % PMEMFS_INODES_PER_BLOCK * PMEMFS_INODE_SIZE;
-	}
-	return 0;
+	return pieces_slot_off(&r->pieces, ino);
 }
 
 const struct pmemfs_inode *repair_inode_at(const struct repair *r, uint64_t off)
@@ -156,9 +126,9 @@ static bool covers(const struct repair *r, uint64_t blocks)
 	uint64_t pos = 0;
 	size_t i;
 
-	for (i = 0; i < r->nr_pieces && r->piece[i].pos == pos; i++)
-		pos += r->piece[i].len;
-	return pos == blocks && i == r->nr_pieces;
+	for (i = 0; i < r->pieces.nr && r->pieces.at[i].pos == pos; i++)
+		pos += r->pieces.at[i].len;
+	return pos == blocks && i == r->pieces.nr;
 }
 
 /* ---- put it together again ---------------------------------------------------- */
@@ -254,12 +224,12 @@ static void search(struct repair *r, struct tmap *t)
 /* What the pieces say; without a seal only chunks whose header agrees. */
 static void from_pieces(struct repair *r, struct tmap *t, bool sealed)
 {
-	const struct rpiece *p;
+	const struct piece *p;
 	uint64_t i, c, pos;
 	size_t k;
 
-	for (k = 0; k < r->nr_pieces; k++) {
-		p = &r->piece[k];
+	for (k = 0; k < r->pieces.nr; k++) {
+		p = &r->pieces.at[k];
 		for (i = 0; i < p->len; i++)
 			tmap_put(r, t, p->pos + i, p->blk + i);
 	}
@@ -295,7 +265,7 @@ static void rebuild(struct repair *r, const struct pmemfs_inode *di, bool sealed
 	if (sealed)
 		r->nr_chunks = max64(r->nr_chunks, get64(di->size) / CHUNK_BYTES);
 	r->nr_chunks = max64(r->nr_chunks, 1);
-	r->nr_pieces = 0;
+	r->pieces.nr = 0;
 	for (pos = 0; pos < r->nr_chunks * PMEMFS_CHUNK_BLOCKS; pos++) {
 		if (pos < t.nr && t.blk[pos])
 			add_piece(r, pos, t.blk[pos], 1);
@@ -359,26 +329,25 @@ static bool fill_hole(struct repair *r, uint64_t pos)
 /* The pieces again, with the holes filled in their places. */
 static bool fill_holes(struct repair *r)
 {
-	struct rpiece *old = r->piece;
-	size_t nr = r->nr_pieces, i = 0;
+	struct pieces old = r->pieces;
+	size_t i = 0;
 	uint64_t pos, end = r->nr_chunks * PMEMFS_CHUNK_BLOCKS;
 	bool ok = true;
 
-	r->piece = NULL;
-	r->nr_pieces = r->max_pieces = 0;
+	r->pieces = (struct pieces){ .nr = 0 };
 	for (pos = 0; pos < end && ok; ) {
-		if (i < nr && old[i].pos == pos) {
-			add_piece(r, pos, old[i].blk, old[i].len);
-			pos += old[i++].len;
+		if (i < old.nr && old.at[i].pos == pos) {
+			add_piece(r, pos, old.at[i].blk, old.at[i].len);
+			pos += old.at[i++].len;
 		} else {
 			ok = fill_hole(r, pos++);
 		}
 	}
-	free(old);
+	pieces_free(&old);
 	return ok && !r->nomem;
 }
 
-static uint64_t pack(const struct rpiece *p)
+static uint64_t pack(const struct piece *p)
 {
 	return p->blk | p->len << PMEMFS_EXT_BLK_BITS;
 }
@@ -412,13 +381,13 @@ static size_t build_level(struct repair *r, struct pmemfs_extent *it, size_t nr,
 
 static bool write_extents(struct repair *r, struct pmemfs_inode *di, uint64_t *blocks)
 {
-	struct pmemfs_extent *it = calloc(r->nr_pieces, sizeof(*it));
-	size_t nr = r->nr_pieces, i;
+	struct pmemfs_extent *it = calloc(r->pieces.nr, sizeof(*it));
+	size_t nr = r->pieces.nr, i;
 	unsigned level = 0;
 
 	for (i = 0; it && i < nr; i++) {
-		it[i].blk = put64(r->piece[i].pos);
-		it[i].where = put64(pack(&r->piece[i]));
+		it[i].blk = put64(r->pieces.at[i].pos);
+		it[i].where = put64(pack(&r->pieces.at[i]));
 	}
 	memset(&di->root, 0, sizeof(di->root));
 	di->root_kind = PMEMFS_ROOT_INLINE;

@@ -205,7 +205,7 @@ static void free_all(struct verify *v)
 	for (i = 0; i < v->nr_chunks; i++)
 		free(v->chunk[i]);
 	free(v->chunk);
-	free(v->piece);
+	pieces_free(&v->pieces);
 }
 
 int verify_fs(struct fs *fs, verify_fn fn, void *arg,

@@ -121,22 +121,7 @@ static void check_idle_link(struct verify *v, const struct pmemfs_link *l,
 
 uint64_t verify_slot_off(const struct verify *v, uint64_t ino)
 {
-	uint64_t pos = ino / PMEMFS_INODES_PER_BLOCK;
-	size_t lo = 0, hi = v->nr_pieces, mid;
-	const struct vpiece *p;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		p = &v->piece[mid];
-		if (pos < p->pos)
-			hi = mid;
-		else if (pos - p->pos >= p->len)
-			lo = mid + 1;
-		else
-			return blk_off(p->blk + (pos - p->pos)) +
-				ino % PMEMFS_INODES_PER_BLOCK * PMEMFS_INODE_SIZE;
-	}
-	return 0;
+	return pieces_slot_off(&v->pieces, ino);
 }
 
 const struct pmemfs_inode *verify_inode_at(const struct verify *v, uint64_t off)

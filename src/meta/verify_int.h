@@ -12,6 +12,7 @@
 #ifndef META_VERIFY_INT_H
 #define META_VERIFY_INT_H
 
+#include "meta/pieces.h"
 #include "meta/verify.h"
 
 /* What is remembered of an inode between the passes: 16 bytes. */
@@ -31,8 +32,6 @@ _Static_assert(sizeof(struct vinode) == 16, "verify.h promises little memory");
 
 enum vmark { MARK_NONE, MARK_REACHED, MARK_WALKING, MARK_LOST };
 
-/* A piece of the inode table: len blocks from file block pos lie at blk. */
-struct vpiece { uint64_t pos, blk, len; };
 
 struct verify {
 	struct fs *fs;
@@ -45,8 +44,7 @@ struct verify {
 	uint64_t **owned;		/* a bit a block; group by group, lazily */
 	struct vinode **chunk;		/* 256 inodes; chunk by chunk, lazily */
 	uint64_t nr_chunks;
-	struct vpiece *piece;		/* of the inode table, sorted */
-	size_t nr_pieces, max_pieces;
+	struct pieces pieces;
 	uint64_t used_inodes;		/* bits, without chunk headers */
 	bool nomem;			/* give up: every pass looks */
 };

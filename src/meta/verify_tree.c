@@ -207,23 +207,6 @@ static void walk_tree(struct walk *w, uint64_t root)
 
 /* ---- extents ----------------------------------------------------------- */
 
-static void keep_piece(struct verify *v, uint64_t pos, uint64_t blk, uint64_t len)
-{
-	size_t max = v->max_pieces ? v->max_pieces * 2 : 16;
-	struct vpiece *p = v->piece;
-
-	if (v->nr_pieces == v->max_pieces) {
-		p = realloc(p, max * sizeof(*p));
-		if (!p) {
-			v->nomem = true;
-			return;
-		}
-		v->piece = p;
-		v->max_pieces = max;
-	}
-	p[v->nr_pieces++] = (struct vpiece){ .pos = pos, .blk = blk, .len = len };
-}
-
 static const char *check_extent(const struct walk *w, uint64_t pos, uint64_t where)
 {
 	uint64_t blk = where & (PMEMFS_MAX_BLOCKS - 1);
@@ -268,8 +251,8 @@ static void extent(struct walk *w, uint64_t pos, uint64_t where, uint64_t off)
 		verify_own_quietly(w->v, blk, len);
 	else if (!verify_own(w->v, blk, len, place(w, off)))
 		w->c->bad = true;
-	if (w->c->is_table)
-		keep_piece(w->v, pos, blk, len);
+	if (w->c->is_table && !pieces_add(&w->v->pieces, pos, blk, len))
+		w->v->nomem = true;
 }
 
 static void extent_item(struct walk *w, const struct item *it)
