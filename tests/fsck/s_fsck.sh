@@ -11,14 +11,6 @@ scratch 120
 damage=$builddir/tests/fsck/damage
 [ -x "$damage" ] || skip "tests/fsck/damage is not built"
 
-run()
-{
-	local want=$1 got=0
-	shift
-	"$@" >"$T/out" 2>&1 || got=$?
-	[ "$got" = "$want" ] || { cat "$T/out"; fail "$name: $*: exit status $got, not $want"; }
-}
-says() { grep -q -- "$1" "$T/out" || { cat "$T/out"; fail "$name: does not say: $1"; }; }
 # The pool is as it was when it was kept.
 keep() { cp "$POOL" "$T/kept"; }
 is_kept() { cmp -s "$POOL" "$T/kept" || fail "$name: the pool was changed"; }
@@ -30,23 +22,24 @@ done
 
 n=0
 while read -r name number fix end; do
+	say "$name"
 	cp "$T/$end" "$POOL"
 	"$damage" hurt "$name" "$POOL"
 	keep
-	run 4 "$FSCK_PMEMFS" -n "$POOL"
+	status 4 "$FSCK_PMEMFS" -n "$POOL"
 	says "^$number "
 	is_kept
 	if [ "$fix" = safe ]; then
-		run 1 "$FSCK_PMEMFS" -pf "$POOL"
+		status 1 "$FSCK_PMEMFS" -pf "$POOL"
 	else
-		run 4 "$FSCK_PMEMFS" -pf "$POOL"
+		status 4 "$FSCK_PMEMFS" -pf "$POOL"
 		is_kept
-		run 1 "$FSCK_PMEMFS" -y "$POOL"
+		status 1 "$FSCK_PMEMFS" -y "$POOL"
 	fi
 	says "^$number "
-	run 0 "$FSCK_PMEMFS" -f "$POOL"
-	run 0 "$FSCK_PMEMFS" -p "$POOL"
-	run 0 "$damage" check "$name" "$POOL"
+	status 0 "$FSCK_PMEMFS" -f "$POOL"
+	status 0 "$FSCK_PMEMFS" -p "$POOL"
+	status 0 "$damage" check "$name" "$POOL"
 	n=$((n + 1))
 done < <("$damage" list)
 say "$n recipes"
@@ -56,11 +49,11 @@ name=json
 say "the report as JSON names the repairs"
 cp "$T/rest" "$POOL"
 "$damage" hurt unreachable "$POOL"
-run 4 "$FSCK_PMEMFS" -n --json "$POOL"
+status 4 "$FSCK_PMEMFS" -n --json "$POOL"
 says '"number":1301'
 says '"repair":"put into /lost+found"'
 says '"repaired":false'
-run 1 "$FSCK_PMEMFS" -y --json "$POOL"
+status 1 "$FSCK_PMEMFS" -y --json "$POOL"
 says '"repaired":true'
 says '"exit":1'
 
@@ -78,7 +71,7 @@ else
 	echo y | script -qec "'$FSCK_PMEMFS' -C '$POOL'" /dev/null >"$T/out" || true
 	says '(repaired)'
 	says '100%\|%'
-	run 0 "$FSCK_PMEMFS" -f "$POOL"
+	status 0 "$FSCK_PMEMFS" -f "$POOL"
 fi
 
 name=progress
@@ -101,7 +94,7 @@ say "it waits for a daemon that was unmounted and still holds the pool"
 flock "$POOL" sleep 4 &
 holder=$!
 sleep 0.5
-run 0 "$FSCK_PMEMFS" -n -f "$POOL"
+status 0 "$FSCK_PMEMFS" -n -f "$POOL"
 says "waiting for a daemon"
 ! grep -q "in use" "$T/out" || fail "it did not wait"
 wait $holder

@@ -81,5 +81,12 @@ uint64_t pool_free_blocks(struct pool *p);
 /* Free blocks, once everything that may come back has come back. */
 uint64_t pool_settled_blocks(struct pool *p);
 uint64_t pool_fences(struct pool *p);		/* since the last call */
+/* The call succeeds with so many fences. */
+#define COSTS(p, n, call)						\
+	do {								\
+		pool_fences(p);						\
+		ck_assert_int_eq(call, 0);				\
+		ck_assert_uint_eq(pool_fences(p), n);			\
+	} while (0)
 
 #endif

@@ -44,6 +44,27 @@ is_root() { [ "$(id -u)" = 0 ]; }
 
 same() { [ "$1" = "$2" ] || fail "${3:-value}: wanted '$2', got '$1'"; }
 
+# status WANTED COMMAND...: its exit status; what it said is in $T/out
+status()
+{
+	local want=$1 got=0
+	shift
+	"$@" >"$T/out" 2>&1 || got=$?
+	[ "$got" = "$want" ] || { cat "$T/out"; fail "$*: exit status $got, not $want"; }
+}
+says() { grep -q -- "$1" "$T/out" || { cat "$T/out"; fail "does not say: $1"; }; }
+
+# wait_for_word WORD FILE: until somebody in the background has written it
+wait_for_word()
+{
+	local i
+	for ((i = 0; i < 400; i++)); do
+		grep -qs "$1" "$2" && return 0
+		sleep 0.05
+	done
+	fail "nobody says: $1"
+}
+
 umount_quietly()
 {
 	if is_root; then umount "$@"; else fusermount3 -u "$@"; fi

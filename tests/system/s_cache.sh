@@ -7,16 +7,6 @@ set -eu
 scratch 420
 io=$builddir/tests/support/cache_io
 
-wait_for_word()
-{
-	local i
-	for ((i = 0; i < 400; i++)); do
-		grep -qs "$1" "$2" && return 0
-		sleep 0.05
-	done
-	fail "the writer does not get ready"
-}
-
 # Trace every request; the lines of the one that is asked for.
 mount_traced()
 {

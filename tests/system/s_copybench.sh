@@ -5,16 +5,6 @@ set -eu
 scratch 200
 : "${PMEMFS_BENCH:=$builddir/pmemfs-bench}"
 
-# status WANTED COMMAND...: its exit status; what it said is in $T/out
-status()
-{
-	local want=$1 got=0
-	shift
-	"$@" >"$T/out" 2>&1 || got=$?
-	[ "$got" = "$want" ] || { cat "$T/out"; fail "$*: exit status $got, not $want"; }
-}
-
-says() { grep -q -- "$1" "$T/out" || { cat "$T/out"; fail "does not say: $1"; }; }
 quick=(--rounds 1 --time 1 --size 8)
 
 say "without a place: memory of its own, all ways, all sizes"

@@ -9,16 +9,6 @@ scratch 100
 # last number that was stored.
 hold_map=$builddir/tests/support/hold_map
 
-wait_for_word()
-{
-	local i
-	for ((i = 0; i < 200; i++)); do
-		grep -qs "$1" "$2" && return 0
-		sleep 0.05
-	done
-	fail "the writer does not get ready"
-}
-
 # try OPTIONS SIGNAL: the writer closes its file while the daemon leaves.
 try()
 {

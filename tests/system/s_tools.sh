@@ -4,16 +4,6 @@ set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 scratch 200
 
-# status WANTED COMMAND...: its exit status; what it said is in $T/out
-status()
-{
-	local want=$1 got=0
-	shift
-	"$@" >"$T/out" 2>&1 || got=$?
-	[ "$got" = "$want" ] || { cat "$T/out"; fail "$*: exit status $got, not $want"; }
-}
-
-says() { grep -q -- "$1" "$T/out" || { cat "$T/out"; fail "does not say: $1"; }; }
 sum() { sha256sum "$1" | cut -d' ' -f1; }
 # poke FILE OFFSET: write a byte that is none of ours
 poke() { printf '\245' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }

@@ -33,13 +33,6 @@ static void start(void)
 	pool_fences(&p);
 }
 
-#define COSTS(n, call)							\
-	do {								\
-		pool_fences(&p);					\
-		ck_assert_int_eq(call, 0);				\
-		ck_assert_uint_eq(pool_fences(&p), n);			\
-	} while (0)
-
 START_TEST(names)
 {
 	struct op_entry e;
@@ -47,23 +40,23 @@ START_TEST(names)
 
 	start();
 	memset(target, 't', sizeof(target));
-	COSTS(1, op_mknod(&p.c, ROOT, "a", 1, S_IFREG | 0644, 0, &e));
-	COSTS(1, op_mkdir(&p.c, ROOT, "b", 1, 0755, &e));
-	COSTS(1, op_mknod(&p.c, ROOT, "c", 1, S_IFIFO | 0644, 0, &e));
-	COSTS(1, op_symlink(&p.c, ROOT, "s", 1, target, 64, &e));
-	COSTS(2, op_symlink(&p.c, ROOT, "t", 1, target, 65, &e));
-	COSTS(1, op_link(&p.c, f, d, "g", 1, &e));
-	COSTS(1, pool_rename(&p, ROOT, "a", ROOT, "aa", 0));
-	COSTS(1, pool_rename(&p, ROOT, "b", d, "b", 0));
-	COSTS(1, pool_rename(&p, ROOT, "c", ROOT, "s", RENAME_EXCHANGE));
-	COSTS(1, pool_rename(&p, ROOT, "aa", ROOT, "s", 0));
-	COSTS(1, pool_rename(&p, ROOT, "s", d, "s", RENAME_WHITEOUT));
-	COSTS(1, pool_unlink(&p, d, "g"));
-	COSTS(1, pool_unlink(&p, ROOT, "f"));		/* the last name */
-	COSTS(1, pool_rmdir(&p, d, "b"));
-	COSTS(1, op_tmpfile(&p.c, ROOT, 0600, &e));
-	COSTS(1, op_link(&p.c, e.nodeid, ROOT, "l", 1, &e));
-	COSTS(0, pool_look(&p, ROOT, "l"));
+	COSTS(&p, 1, op_mknod(&p.c, ROOT, "a", 1, S_IFREG | 0644, 0, &e));
+	COSTS(&p, 1, op_mkdir(&p.c, ROOT, "b", 1, 0755, &e));
+	COSTS(&p, 1, op_mknod(&p.c, ROOT, "c", 1, S_IFIFO | 0644, 0, &e));
+	COSTS(&p, 1, op_symlink(&p.c, ROOT, "s", 1, target, 64, &e));
+	COSTS(&p, 2, op_symlink(&p.c, ROOT, "t", 1, target, 65, &e));
+	COSTS(&p, 1, op_link(&p.c, f, d, "g", 1, &e));
+	COSTS(&p, 1, pool_rename(&p, ROOT, "a", ROOT, "aa", 0));
+	COSTS(&p, 1, pool_rename(&p, ROOT, "b", d, "b", 0));
+	COSTS(&p, 1, pool_rename(&p, ROOT, "c", ROOT, "s", RENAME_EXCHANGE));
+	COSTS(&p, 1, pool_rename(&p, ROOT, "aa", ROOT, "s", 0));
+	COSTS(&p, 1, pool_rename(&p, ROOT, "s", d, "s", RENAME_WHITEOUT));
+	COSTS(&p, 1, pool_unlink(&p, d, "g"));
+	COSTS(&p, 1, pool_unlink(&p, ROOT, "f"));		/* the last name */
+	COSTS(&p, 1, pool_rmdir(&p, d, "b"));
+	COSTS(&p, 1, op_tmpfile(&p.c, ROOT, 0600, &e));
+	COSTS(&p, 1, op_link(&p.c, e.nodeid, ROOT, "l", 1, &e));
+	COSTS(&p, 0, pool_look(&p, ROOT, "l"));
 	pool_end(&p);
 }
 END_TEST
@@ -81,19 +74,19 @@ START_TEST(attributes)
 
 	start();
 	memset(value, 'v', sizeof(value));
-	COSTS(1, op_setattr(&p.c, f, &in, &a));
-	COSTS(0, op_getattr(&p.c, f, &a));
-	COSTS(1, op_set_flags(&p.c, f, OP_FL_USER, PMEMFS_FL_DAX, &(uint32_t){ 5 }));
-	COSTS(1, op_setxattr(&p.c, f, "user.a", value, 512, 0));
-	COSTS(2, op_setxattr(&p.c, f, "user.b", value, 513, 0));
-	COSTS(0, op_getxattr(&p.c, f, "user.b", value, sizeof(value), &n));
-	COSTS(1, op_removexattr(&p.c, f, "user.b"));
-	COSTS(1, op_removexattr(&p.c, f, "user.a"));
-	COSTS(1, pool_truncate(&p, f, 3 * BLK));
-	COSTS(1, pool_truncate(&p, f, 2 * BLK + 5));
-	COSTS(2, pool_truncate(&p, f, 5 * BLK));		/* uncovers a tail */
-	COSTS(1, pool_truncate(&p, f, 6 * BLK));		/* does not */
-	COSTS(1, op_open(&p.c, f, O_TRUNC));
+	COSTS(&p, 1, op_setattr(&p.c, f, &in, &a));
+	COSTS(&p, 0, op_getattr(&p.c, f, &a));
+	COSTS(&p, 1, op_set_flags(&p.c, f, OP_FL_USER, PMEMFS_FL_DAX, &(uint32_t){ 5 }));
+	COSTS(&p, 1, op_setxattr(&p.c, f, "user.a", value, 512, 0));
+	COSTS(&p, 2, op_setxattr(&p.c, f, "user.b", value, 513, 0));
+	COSTS(&p, 0, op_getxattr(&p.c, f, "user.b", value, sizeof(value), &n));
+	COSTS(&p, 1, op_removexattr(&p.c, f, "user.b"));
+	COSTS(&p, 1, op_removexattr(&p.c, f, "user.a"));
+	COSTS(&p, 1, pool_truncate(&p, f, 3 * BLK));
+	COSTS(&p, 1, pool_truncate(&p, f, 2 * BLK + 5));
+	COSTS(&p, 2, pool_truncate(&p, f, 5 * BLK));		/* uncovers a tail */
+	COSTS(&p, 1, pool_truncate(&p, f, 6 * BLK));		/* does not */
+	COSTS(&p, 1, op_open(&p.c, f, O_TRUNC));
 	op_release(p.fs, f);
 	pool_end(&p);
 }
@@ -113,20 +106,20 @@ START_TEST(bytes)
 	size_t n;
 
 	start();
-	COSTS(1, write_at(0, BLK));			/* in place */
-	COSTS(1, write_at(100, 5000));			/* unaligned, in place */
-	COSTS(2, write_at(4 * BLK, BLK));		/* append */
-	COSTS(2, write_at(5 * BLK, 100));
-	COSTS(2, write_at(5 * BLK + 100, 100));		/* append within a block */
-	COSTS(2, write_at(8 * BLK, BLK));		/* behind a hole */
-	COSTS(2, write_at(6 * BLK, 10));		/* into it */
-	COSTS(2, write_at(2 * BLK, 6 * BLK));		/* old and new together */
-	COSTS(1, op_fallocate(&p.c, f, 10 * BLK, 2 * BLK, 0));
-	COSTS(2, write_at(10 * BLK, 10));		/* into unwritten blocks */
-	COSTS(1, write_at(10 * BLK, 10));
-	COSTS(1, op_fallocate(&p.c, f, 100, 3 * BLK, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE));
-	COSTS(1, op_fallocate(&p.c, f, 4 * BLK, 50, FALLOC_FL_ZERO_RANGE));
-	COSTS(0, op_pread(&p.c, f, &c, 1, 0, &n));
+	COSTS(&p, 1, write_at(0, BLK));			/* in place */
+	COSTS(&p, 1, write_at(100, 5000));			/* unaligned, in place */
+	COSTS(&p, 2, write_at(4 * BLK, BLK));		/* append */
+	COSTS(&p, 2, write_at(5 * BLK, 100));
+	COSTS(&p, 2, write_at(5 * BLK + 100, 100));		/* append within a block */
+	COSTS(&p, 2, write_at(8 * BLK, BLK));		/* behind a hole */
+	COSTS(&p, 2, write_at(6 * BLK, 10));		/* into it */
+	COSTS(&p, 2, write_at(2 * BLK, 6 * BLK));		/* old and new together */
+	COSTS(&p, 1, op_fallocate(&p.c, f, 10 * BLK, 2 * BLK, 0));
+	COSTS(&p, 2, write_at(10 * BLK, 10));		/* into unwritten blocks */
+	COSTS(&p, 1, write_at(10 * BLK, 10));
+	COSTS(&p, 1, op_fallocate(&p.c, f, 100, 3 * BLK, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE));
+	COSTS(&p, 1, op_fallocate(&p.c, f, 4 * BLK, 50, FALLOC_FL_ZERO_RANGE));
+	COSTS(&p, 0, op_pread(&p.c, f, &c, 1, 0, &n));
 	pool_end(&p);
 }
 END_TEST
@@ -136,16 +129,16 @@ START_TEST(atomic_bytes)
 {
 	start();
 	pool_set_data(&p, FS_DATA_ATOMIC);
-	COSTS(2, write_at(0, BLK));			/* overwrite */
-	COSTS(2, write_at(100, 5000));			/* unaligned */
-	COSTS(2, write_at(0, 4 * BLK));
-	COSTS(2, write_at(4 * BLK, 100));		/* append */
-	COSTS(2, write_at(4 * BLK + 100, 100));		/* within a block */
-	COSTS(2, write_at(8 * BLK, BLK));		/* behind a hole */
-	COSTS(2, write_at(2 * BLK, 6 * BLK));		/* all of it together */
-	COSTS(1, op_fallocate(&p.c, f, 10 * BLK, 2 * BLK, 0));
-	COSTS(2, write_at(10 * BLK, 10));		/* into unwritten blocks */
-	COSTS(2, write_at(10 * BLK, 10));
+	COSTS(&p, 2, write_at(0, BLK));			/* overwrite */
+	COSTS(&p, 2, write_at(100, 5000));			/* unaligned */
+	COSTS(&p, 2, write_at(0, 4 * BLK));
+	COSTS(&p, 2, write_at(4 * BLK, 100));		/* append */
+	COSTS(&p, 2, write_at(4 * BLK + 100, 100));		/* within a block */
+	COSTS(&p, 2, write_at(8 * BLK, BLK));		/* behind a hole */
+	COSTS(&p, 2, write_at(2 * BLK, 6 * BLK));		/* all of it together */
+	COSTS(&p, 1, op_fallocate(&p.c, f, 10 * BLK, 2 * BLK, 0));
+	COSTS(&p, 2, write_at(10 * BLK, 10));		/* into unwritten blocks */
+	COSTS(&p, 2, write_at(10 * BLK, 10));
 	pool_end(&p);
 }
 END_TEST
@@ -159,9 +152,9 @@ START_TEST(privileges_cost_one_more)
 
 	start();
 	ck_assert_int_eq(op_setattr(&p.c, f, &in, &a), 0);
-	COSTS(2, op_write(&p.c, f, 0, &pl, OP_WRITE_KILL_PRIV, &done));
+	COSTS(&p, 2, op_write(&p.c, f, 0, &pl, OP_WRITE_KILL_PRIV, &done));
 	pl = payload_mem("x", 1);
-	COSTS(1, op_write(&p.c, f, 0, &pl, OP_WRITE_KILL_PRIV, &done));
+	COSTS(&p, 1, op_write(&p.c, f, 0, &pl, OP_WRITE_KILL_PRIV, &done));
 	pool_end(&p);
 }
 END_TEST

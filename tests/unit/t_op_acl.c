@@ -90,29 +90,22 @@ static int make(uint64_t dir, const char *name, uint32_t mode, uint64_t *node)
 	return err;
 }
 
-#define COSTS(n, call)							\
-	do {								\
-		pool_fences(&p);					\
-		ck_assert_int_eq(call, 0);				\
-		ck_assert_uint_eq(pool_fences(&p), n);			\
-	} while (0)
-
 START_TEST(one_record_each)
 {
 	struct op_entry e;
 	uint64_t n;
 
 	start();
-	COSTS(1, set(f, ACCESS, 2));
+	COSTS(&p, 1, set(f, ACCESS, 2));
 	ck_assert_uint_eq(mode_of(f), 0764);
-	COSTS(1, chmod_node(f, 0600));
-	COSTS(1, op_removexattr(&p.c, f, ACCESS));
-	COSTS(1, set(d, DEFAULT, 2));
-	COSTS(1, make(d, "a", 0666, &n));
-	COSTS(1, op_mkdir(&p.c, d, "b", 1, 0777, &e));
-	COSTS(1, op_tmpfile(&p.c, d, 0600, &e));
-	COSTS(2, set(d, DEFAULT, USERS));	/* blocks of its own, first */
-	COSTS(2, make(d, "c", 0666, &n));
+	COSTS(&p, 1, chmod_node(f, 0600));
+	COSTS(&p, 1, op_removexattr(&p.c, f, ACCESS));
+	COSTS(&p, 1, set(d, DEFAULT, 2));
+	COSTS(&p, 1, make(d, "a", 0666, &n));
+	COSTS(&p, 1, op_mkdir(&p.c, d, "b", 1, 0777, &e));
+	COSTS(&p, 1, op_tmpfile(&p.c, d, 0600, &e));
+	COSTS(&p, 2, set(d, DEFAULT, USERS));	/* blocks of its own, first */
+	COSTS(&p, 2, make(d, "c", 0666, &n));
 	pool_end(&p);
 }
 END_TEST
