@@ -35,6 +35,13 @@ static inline void save64(void *p, uint64_t v)
 	memcpy(p, &x, sizeof(x));
 }
 
+static inline bool all_zero(const void *p, size_t len)
+{
+	const uint8_t *b = p;
+
+	return !len || (!*b && !memcmp(b, b + 1, len - 1));
+}
+
 /* Block number to pool offset and back. */
 static inline uint64_t blk_off(uint64_t blk) { return blk << PMEMFS_BLOCK_SHIFT; }
 static inline uint64_t off_blk(uint64_t off) { return off >> PMEMFS_BLOCK_SHIFT; }

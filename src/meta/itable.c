@@ -25,6 +25,7 @@
 #include <stdlib.h>
 
 #include "base/crc32c.h"
+#include "meta/chunk.h"
 #include "meta/contend.h"
 #include "meta/extent.h"
 
@@ -121,33 +122,14 @@ void itable_add_used(struct fs *fs, int64_t delta)
 
 /* ---- chunks ------------------------------------------------------------------------ */
 
-static uint32_t header_crc(const struct pmemfs_chunk *h, uint64_t off)
-{
-	le64 seed = put64(off);
-
-	return crc32c(crc32c(0, &seed, sizeof(seed)), h, offsetof(struct pmemfs_chunk, crc) - 32);
-}
-
-/* Bytes 0..96 are covered: magic, first, used. */
-_Static_assert(offsetof(struct pmemfs_chunk, crc) - 32 == 96, "pmemfs.5: chunk");
-
-static unsigned header_free(const struct pmemfs_chunk *h)
-{
-	unsigned i, n = 0;
-
-	for (i = 0; i < 32; i += 8)
-		n += (unsigned)__builtin_popcountll(~load64(h->used + i));
-	return n;
-}
-
 void itable_derive(struct fs *fs, uint64_t off)
 {
 	struct pmemfs_chunk h;
 	struct { le32 crc, free; } d;
 
 	memcpy(&h, pm_at(fs->pm, off, sizeof(h)), sizeof(h));	/* one picture */
-	d.crc = put32(header_crc(&h, off));
-	d.free = put32(header_free(&h));
+	d.crc = put32(chunk_crc(&h, off));
+	d.free = put32(chunk_free(&h));
 	pm_write(fs->pm, off + offsetof(struct pmemfs_chunk, crc), &d, sizeof(d));
 	pm_flush(fs->pm, off + offsetof(struct pmemfs_chunk, crc), sizeof(d));
 }
@@ -159,7 +141,7 @@ static int chunk_check(struct fs *fs, uint64_t c, uint64_t off)
 	if (get32(h->magic) != PMEMFS_CHUNK_MAGIC || get64(h->first) != c * PMEMFS_CHUNK_INODES ||
 	    !(h->used[0] & 1))
 		return damaged(fs, off, "inode chunk %llu: bad header", (unsigned long long)c);
-	if (get32(h->crc) != header_crc(h, off) || get32(h->free) != header_free(h))
+	if (get32(h->crc) != chunk_crc(h, off) || get32(h->free) != chunk_free(h))
 		return damaged(fs, off, "inode chunk %llu: its checksum is wrong",
 			       (unsigned long long)c);
 	return 0;

@@ -54,6 +54,47 @@ const char *node_check(const struct pmemfs_node *n)
 	return NULL;
 }
 
+const char *node_head_bad(const struct pmemfs_node *n)
+{
+	unsigned nr = get16(n->nr), heap = get16(n->heap);
+
+	if (get32(n->magic) != PMEMFS_NODE_MAGIC)
+		return "is not one";
+	if (n->level >= PMEMFS_MAX_LEVEL)
+		return "has an impossible level";
+	if (get64(n->zero))
+		return "has reserved bytes set";
+	if (!nr || nr > ARRAY_SIZE(n->slot))
+		return "has an impossible number of items";
+	if (heap < PMEMFS_NODE_HEAD + nr * sizeof(n->slot[0]) || heap > sizeof(*n))
+		return "has items that run into its slots";
+	return NULL;
+}
+
+const char *node_items_bad(const struct pmemfs_node *n)
+{
+	uint8_t taken[sizeof(*n)] = { 0 };
+	unsigned i, heap = get16(n->heap), off, len, sum = 0;
+
+	for (i = 0; i < get16(n->nr); i++) {
+		off = get16(n->slot[i].off);
+		len = get16(n->slot[i].len) + NODE_ITEM_HEAD;
+		if (off < heap || off > sizeof(*n) || len > sizeof(*n) - off)
+			return "has an item outside its heap";
+		if (n->level && len != 16)
+			return "has an item that is no child";
+		if (len > PMEMFS_MAX_VALUE + NODE_ITEM_HEAD)
+			return "has an item that is too long";
+		if (memchr(taken + off, 1, len))
+			return "has items that overlap";
+		memset(taken + off, 1, len);
+		sum += len;
+	}
+	if (sum + get16(n->dead) != sizeof(*n) - heap)
+		return "miscounts its removed bytes";
+	return NULL;
+}
+
 unsigned node_lower(const struct pmemfs_node *n, uint64_t key)
 {
 	unsigned lo = 0, hi = node_nr(n), mid;

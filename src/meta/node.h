@@ -41,6 +41,13 @@ static inline uint64_t node_child(const struct pmemfs_node *n, unsigned i)
 
 /* NULL or what is wrong with its inside (seal, owner and place: the caller). */
 const char *node_check(const struct pmemfs_node *n);
+/*
+ * The same for verify and repair, complete and slower: NULL or what the node
+ * does that a sound one does not. Its head; then its items, which lie between
+ * heap and end, do not overlap, and leave `dead` bytes.
+ */
+const char *node_head_bad(const struct pmemfs_node *n);
+const char *node_items_bad(const struct pmemfs_node *n);
 void node_init(struct pmemfs_node *n, enum pmemfs_tree kind, unsigned level, uint64_t owner);
 /* First slot with key >= key (nr: none). */
 unsigned node_lower(const struct pmemfs_node *n, uint64_t key);

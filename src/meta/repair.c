@@ -92,17 +92,6 @@ bool repair_stopped(const struct repair *r)
 	return r->nomem || (r->opt.stop && r->opt.stop(r->opt.arg));
 }
 
-bool repair_zero(const void *p, size_t len)
-{
-	const uint8_t *b = p;
-
-	while (len && !*b) {
-		b++;
-		len--;
-	}
-	return len == 0;
-}
-
 void repair_seal(struct repair *r, uint64_t off, void *obj, size_t len)
 {
 	le32 crc = put32(seal_crc(obj, len, off));

@@ -18,7 +18,7 @@ static void check_reserved(struct repair *r)
 	uint64_t off = blk_off(PMEMFS_BLK_BADBLOCKS + 1);
 	size_t len = blk_off(PMEMFS_BLK_LANES) - off;
 
-	if (repair_zero(pm_at(r->pm, off, len), len))
+	if (all_zero(pm_at(r->pm, off, len), len))
 		return;
 	repair_tell(r, PROBLEM_SUPER_RESERVED, (struct rplace){ .off = off },
 		    "reserved blocks are not zero");
@@ -32,7 +32,7 @@ static const char *bad_list(const struct pmemfs_badblocks *b, uint64_t off)
 	if (get32(b->crc) != seal_crc(b, sizeof(*b), off))
 		return "has a wrong checksum";
 	if (get32(b->nr) > PMEMFS_BAD_MAX || get32(b->zero0) ||
-	    !repair_zero(b->zero1, sizeof(b->zero1)))
+	    !all_zero(b->zero1, sizeof(b->zero1)))
 		return "has fields out of range";
 	return NULL;
 }

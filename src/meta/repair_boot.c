@@ -81,7 +81,7 @@ static void tell_slots(struct repair *r, const struct fs *fs)
 			repair_tell(r, bad[!i] ? PROBLEM_SLOT_BOTH : PROBLEM_SLOT_ONE, at,
 				    "checkpoint slot %u %s", i, bad[i]);
 		else if (get32(s->flags) & ~(PMEMFS_SLOT_CLEAN | PMEMFS_SLOT_ERROR) ||
-			 !repair_zero(s->zero, sizeof(s->zero)))
+			 !all_zero(s->zero, sizeof(s->zero)))
 			repair_tell(r, PROBLEM_SLOT_FIELDS, at,
 				    "checkpoint slot %u has unknown flags or bytes", i);
 	}

@@ -38,12 +38,12 @@ static void check_link(struct repair *r, uint64_t ino, uint64_t off, struct rnod
 	const struct pmemfs_link *l = pm_at(r->pm, at, sizeof(*l));
 	const char *bad = NULL;
 
-	if (repair_zero(l, sizeof(*l)))
+	if (all_zero(l, sizeof(*l)))
 		return;
 	if (get32(l->crc) != seal_crc(l, sizeof(*l), at))
 		bad = "has a wrong checksum";
 	else if (get32(l->listed) > 1 || get64(l->next) > PMEMFS_MAX_INO ||
-		 get64(l->prev) > PMEMFS_MAX_INO || !repair_zero(l->zero, sizeof(l->zero)))
+		 get64(l->prev) > PMEMFS_MAX_INO || !all_zero(l->zero, sizeof(l->zero)))
 		bad = "has fields out of range";
 	else if (get32(l->listed) && !n->used)
 		bad = "is listed, its inode is free";
@@ -86,7 +86,7 @@ static bool free_slot(struct repair *r, uint64_t ino, uint64_t off, bool marked,
 	}
 	if (marked && believe)
 		repair_tell(r, PROBLEM_IMAP_USED, at, "inode is free and marked used");
-	if (repair_zero(di, PMEMFS_INODE_SEALED))
+	if (all_zero(di, PMEMFS_INODE_SEALED))
 		return false;
 	if (sealed && get32(di->gen) < PMEMFS_MAX_GEN)
 		return false;
@@ -280,7 +280,7 @@ bool repair_slot(struct repair *r, uint64_t ino, bool marked, bool believe)
 			repair_tell(r, PROBLEM_IMAP_FREE, (struct rplace){ ino, off },
 				    "inode is in use and marked free");
 		bit = used_slot(r, ino, off, true);
-	} else if (!sealed && !repair_zero(di, PMEMFS_INODE_SEALED) && marked) {
+	} else if (!sealed && !all_zero(di, PMEMFS_INODE_SEALED) && marked) {
 		bit = used_slot(r, ino, off, false);
 	} else {
 		bit = free_slot(r, ino, off, marked, believe);

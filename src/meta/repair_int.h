@@ -128,7 +128,6 @@ struct rplace { uint64_t ino, off; };
 void repair_tell(struct repair *r, enum problem nr, struct rplace at,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 bool repair_stopped(const struct repair *r);
-bool repair_zero(const void *p, size_t len);	/* are they all? */
 /* Seal an object of the copy and store it. */
 void repair_seal(struct repair *r, uint64_t off, void *obj, size_t len);
 /* NULL: no such inode, or a free one. */

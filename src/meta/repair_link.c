@@ -158,7 +158,7 @@ void repair_heads(struct repair *r)
 		at.off = head_off(i);
 		s = pm_at(r->pm, at.off, sizeof(*s));
 		if (get32(s->crc) == seal_crc(s, sizeof(*s), at.off) && !get32(s->zero0) &&
-		    repair_zero(s->zero, sizeof(s->zero)))
+		    all_zero(s->zero, sizeof(s->zero)))
 			continue;
 		repair_tell(r, PROBLEM_ORPHAN_LIST, at, "head of orphan list %u is damaged", i);
 		memset(&empty, 0, sizeof(empty));
@@ -196,7 +196,7 @@ static void put_link(struct repair *r, uint64_t ino, bool listed, uint64_t prev,
 
 	if (listed)
 		repair_seal(r, off, &l, sizeof(l));
-	else if (!repair_zero(pm_at(r->pm, off, sizeof(l)), sizeof(l)))
+	else if (!all_zero(pm_at(r->pm, off, sizeof(l)), sizeof(l)))
 		pm_zero(r->pm, off, sizeof(l));
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/crc32c.h"
+#include "meta/chunk.h"
 #include "meta/repair_int.h"
 
 #define CHUNK_BYTES	((uint64_t)PMEMFS_CHUNK_BLOCKS * PMEMFS_BLOCK_SIZE)
@@ -153,14 +154,6 @@ static void tmap_put(struct repair *r, struct tmap *t, uint64_t pos, uint64_t bl
 	t->nr = max64(t->nr, pos + 1);
 }
 
-static uint32_t head_crc(const struct pmemfs_chunk *h, uint64_t off)
-{
-	le64 where = put64(off);
-
-	return crc32c(crc32c(0, &where, sizeof(where)), h,
-		      offsetof(struct pmemfs_chunk, zero2));
-}
-
 /* Is a chunk header at blk, and of which chunk? strict: with its checksum. */
 static bool is_head(const struct repair *r, uint64_t blk, bool strict, uint64_t *c)
 {
@@ -170,7 +163,7 @@ static bool is_head(const struct repair *r, uint64_t blk, bool strict, uint64_t 
 	*c = first / PMEMFS_CHUNK_INODES;
 	return get32(h->magic) == PMEMFS_CHUNK_MAGIC && first % PMEMFS_CHUNK_INODES == 0 &&
 	       *c < r->geo->nr_blocks / PMEMFS_CHUNK_BLOCKS &&
-	       (!strict || get32(h->crc) == head_crc(h, blk_off(blk)));
+	       (!strict || get32(h->crc) == chunk_crc(h, blk_off(blk)));
 }
 
 /* Every slot of the block is empty or carries a seal. skip: of a header. */
@@ -182,7 +175,7 @@ static bool holds_inodes(const struct repair *r, uint64_t blk, unsigned skip)
 
 	for (i = skip; i < PMEMFS_INODES_PER_BLOCK; i++, off += PMEMFS_INODE_SIZE) {
 		di = repair_inode_at(r, off);
-		bad += !repair_zero(di, PMEMFS_INODE_SEALED) &&
+		bad += !all_zero(di, PMEMFS_INODE_SEALED) &&
 			get32(di->crc) != seal_crc(di, PMEMFS_INODE_SEALED, off);
 	}
 	return bad <= 1;		/* one may be damaged itself */
@@ -453,7 +446,7 @@ void repair_seal_chunk(struct repair *r, uint64_t off, struct pmemfs_chunk *h)
 	for (i = 0; i < sizeof(h->used); i++)
 		used += (unsigned)__builtin_popcount(h->used[i]);
 	h->free = put32(PMEMFS_CHUNK_INODES - used);
-	h->crc = put32(head_crc(h, off));
+	h->crc = put32(chunk_crc(h, off));
 	if (memcmp(h, pm_at(r->pm, off, sizeof(*h)), sizeof(*h)))
 		pm_write(r->pm, off, h, sizeof(*h));
 }
@@ -478,33 +471,6 @@ void repair_mark_slot(struct repair *r, uint64_t ino, bool used)
 	repair_seal_chunk(r, off, &h);
 }
 
-/* *believe: its bits say something. */
-static const char *head_bad(const struct pmemfs_chunk *h, uint64_t first, uint64_t off,
-			    bool *believe)
-{
-	unsigned i, used = 0;
-
-	*believe = false;
-	if (get32(h->magic) != PMEMFS_CHUNK_MAGIC)
-		return "is not one";
-	if (get32(h->crc) != head_crc(h, off))
-		return "has a wrong checksum";
-	*believe = true;
-	if (get64(h->first) != first)
-		return "belongs to another chunk";
-	if (get32(h->zero0) || !repair_zero(h->zero1, sizeof(h->zero1)) ||
-	    !repair_zero(h->zero2, sizeof(h->zero2)) ||
-	    !repair_zero(h->zero3, sizeof(h->zero3)))
-		return "has reserved bytes set";
-	if (!(h->used[0] & 1))
-		return "does not count itself";
-	for (i = 0; i < sizeof(h->used); i++)
-		used += (unsigned)__builtin_popcount(h->used[i]);
-	if (get32(h->free) != PMEMFS_CHUNK_INODES - used)
-		return "has a wrong number of free inodes";
-	return NULL;
-}
-
 static void one_chunk(struct repair *r, uint64_t c)
 {
 	uint64_t first = c * PMEMFS_CHUNK_INODES, off = repair_slot_off(r, first);
@@ -521,7 +487,7 @@ static void one_chunk(struct repair *r, uint64_t c)
 	}
 	if (off) {
 		memcpy(&h, pm_at(r->pm, off, sizeof(h)), sizeof(h));
-		bad = head_bad(&h, first, off, &believe);
+		bad = chunk_bad(&h, first, off, &believe);
 	}
 	if (bad)
 		repair_tell(r, PROBLEM_CHUNK_HEAD, (struct rplace){ first, off },

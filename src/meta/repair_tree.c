@@ -17,55 +17,13 @@
 
 /* ---- nodes --------------------------------------------------------------- */
 
-static const char *head_bad(const struct pmemfs_node *n)
-{
-	unsigned nr = get16(n->nr), heap = get16(n->heap);
-
-	if (get32(n->magic) != PMEMFS_NODE_MAGIC)
-		return "is none";
-	if (n->level >= PMEMFS_MAX_LEVEL)
-		return "has an impossible level";
-	if (get64(n->zero))
-		return "has reserved bytes set";
-	if (!nr || nr > ARRAY_SIZE(n->slot))
-		return "has an impossible number of items";
-	if (heap < PMEMFS_NODE_HEAD + nr * sizeof(n->slot[0]) || heap > sizeof(*n))
-		return "has items that run into its slots";
-	return NULL;
-}
-
-/* Items lie between heap and end, do not overlap, and leave `dead` bytes. */
-static const char *items_bad(const struct pmemfs_node *n)
-{
-	uint8_t taken[sizeof(*n)] = { 0 };
-	unsigned i, heap = get16(n->heap), off, len, sum = 0;
-
-	for (i = 0; i < get16(n->nr); i++) {
-		off = get16(n->slot[i].off);
-		len = get16(n->slot[i].len) + NODE_ITEM_HEAD;
-		if (off < heap || off > sizeof(*n) || len > sizeof(*n) - off)
-			return "has an item outside its heap";
-		if (n->level && len != 16)
-			return "has an item that is no child";
-		if (len > PMEMFS_MAX_VALUE + NODE_ITEM_HEAD)
-			return "has an item that is too long";
-		if (memchr(taken + off, 1, len))
-			return "has items that overlap";
-		memset(taken + off, 1, len);
-		sum += len;
-	}
-	if (sum + get16(n->dead) != sizeof(*n) - heap)
-		return "miscounts its removed bytes";
-	return NULL;
-}
-
 const char *repair_node_bad(const struct pmemfs_node *n, uint64_t blk)
 {
-	const char *bad = head_bad(n);
+	const char *bad = node_head_bad(n);
 
 	if (!bad && get32(n->crc) != seal_crc(n, sizeof(*n), blk_off(blk)))
 		bad = "has a wrong checksum";
-	return bad ? bad : items_bad(n);
+	return bad ? bad : node_items_bad(n);
 }
 
 /* Sorted, and within what the parent promised. */

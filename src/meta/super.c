@@ -31,17 +31,11 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "meta/chunk.h"
 #include "meta/super.h"
 #include "pm/pm.h"
 
 /* ---- checking ---------------------------------------------------------- */
-
-static bool all_zero(const void *p, size_t len)
-{
-	const uint8_t *b = p;
-
-	return !len || (!*b && !memcmp(b, b + 1, len - 1));
-}
 
 /* What a copy looks like before its fields are asked. */
 enum super_state { SUPER_FOREIGN, SUPER_TORN, SUPER_NEWER, SUPER_OURS };
@@ -497,7 +491,6 @@ static void put_chunk(struct pm *pm, const struct geometry *geo,
 		      const struct mkfs_params *p)
 {
 	uint64_t off = blk_off(geo->data_blk);
-	le64 where = put64(off);
 	struct pmemfs_chunk chunk = {
 		.magic = put32(PMEMFS_CHUNK_MAGIC),
 		.used = { 1u << 0 | 1u << PMEMFS_ROOT_INO },
@@ -512,8 +505,7 @@ static void put_chunk(struct pm *pm, const struct geometry *geo,
 		.root_kind = PMEMFS_ROOT_NONE,
 	};
 
-	chunk.crc = put32(crc32c(crc32c(0, &where, sizeof(where)), &chunk,
-				 offsetof(struct pmemfs_chunk, zero2)));
+	chunk.crc = put32(chunk_crc(&chunk, off));
 	pm_copy(pm, off, &chunk, sizeof(chunk));
 	set_times(&root, geo->mkfs_time);
 	put_inode(pm, off + PMEMFS_ROOT_INO * PMEMFS_INODE_SIZE, &root);

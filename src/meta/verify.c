@@ -41,13 +41,6 @@ void verify_problem(struct verify *v, enum verify_kind kind, struct vplace at,
 		v->fn(v->arg, &p);
 }
 
-bool verify_all_zero(const void *p, size_t len)
-{
-	const uint8_t *b = p;
-
-	return !len || (!*b && !memcmp(b, b + 1, len - 1));
-}
-
 const char *verify_kind_name(enum verify_kind kind)
 {
 	static const char *const name[] = {

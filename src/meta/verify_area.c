@@ -24,7 +24,7 @@ static void check_supers(struct verify *v)
 			.off = which ? 0 : blk_off(geo.nr_blocks - 1) },
 			"the %s superblock is bad: %s",
 			which ? "primary" : "replica", other_bad);
-	if (!verify_all_zero(pm_at(v->pm, blk_off(PMEMFS_BLK_BADBLOCKS + 1),
+	if (!all_zero(pm_at(v->pm, blk_off(PMEMFS_BLK_BADBLOCKS + 1),
 				   blk_off(PMEMFS_BLK_LANES - PMEMFS_BLK_BADBLOCKS - 1)),
 			     blk_off(PMEMFS_BLK_LANES - PMEMFS_BLK_BADBLOCKS - 1)))
 		verify_problem(v, VERIFY_SUPER, (struct vplace){
@@ -42,7 +42,7 @@ static const char *check_slot(const struct pmemfs_slot *s, uint64_t off)
 		return "has impossible numbers";
 	if (get32(s->flags) & ~(PMEMFS_SLOT_CLEAN | PMEMFS_SLOT_ERROR))
 		return "has unknown flags";
-	if (!verify_all_zero(s->zero, sizeof(s->zero)))
+	if (!all_zero(s->zero, sizeof(s->zero)))
 		return "has reserved bytes set";
 	return NULL;
 }
@@ -99,7 +99,7 @@ static const char *check_badblocks(const struct pmemfs_badblocks *b, uint64_t of
 	if (get32(b->crc) != seal_crc(b, sizeof(*b), off))
 		return "has a wrong checksum";
 	if (get32(b->nr) > PMEMFS_BAD_MAX || get32(b->zero0) ||
-	    !verify_all_zero(b->zero1, sizeof(b->zero1)))
+	    !all_zero(b->zero1, sizeof(b->zero1)))
 		return "has fields out of range";
 	return NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "meta/chunk.h"
 #include "meta/verify_int.h"
 
 #define NSEC_PER_SEC	1000000000u
@@ -94,13 +95,13 @@ static void check_link(struct verify *v, const struct pmemfs_link *l,
 		       struct vplace at, struct vinode *vi)
 {
 	at.off += offsetof(struct pmemfs_inode, link);
-	if (verify_all_zero(l, sizeof(*l)))
+	if (all_zero(l, sizeof(*l)))
 		return;
 	if (get32(l->crc) != seal_crc(l, sizeof(*l), at.off))
 		verify_problem(v, VERIFY_ORPHAN, at, "link line with a wrong checksum");
 	else if (get32(l->listed) > 1 || get64(l->next) > PMEMFS_MAX_INO ||
 		 get64(l->prev) > PMEMFS_MAX_INO ||
-		 !verify_all_zero(l->zero, sizeof(l->zero)))
+		 !all_zero(l->zero, sizeof(l->zero)))
 		verify_problem(v, VERIFY_ORPHAN, at, "link line with fields out of range");
 	else
 		vi->listed = get32(l->listed);
@@ -135,10 +136,10 @@ static void check_free(struct verify *v, uint64_t ino, uint64_t off)
 	const struct pmemfs_inode *di = verify_inode_at(v, off);
 	struct vplace at = { .ino = ino, .off = off };
 
-	if (verify_all_zero(di, sizeof(*di)))
+	if (all_zero(di, sizeof(*di)))
 		return;
 	if (get32(di->crc) != seal_crc(di, PMEMFS_INODE_SEALED, off) &&
-	    !verify_all_zero(di, PMEMFS_INODE_SEALED))
+	    !all_zero(di, PMEMFS_INODE_SEALED))
 		verify_problem(v, VERIFY_INODE, at, "free inode with a wrong checksum");
 	else if (get32(di->mode))
 		verify_problem(v, VERIFY_IMAP, at, "inode is in use and marked free");
@@ -180,32 +181,6 @@ static void check_used(struct verify *v, uint64_t ino, uint64_t off, struct vino
 	check_link(v, &di->link, at, vi);
 }
 
-static const char *check_header(const struct pmemfs_chunk *h, uint64_t first,
-				uint64_t off)
-{
-	le64 where = put64(off);
-	unsigned i, used = 0;
-
-	if (get32(h->magic) != PMEMFS_CHUNK_MAGIC)
-		return "is not one";
-	if (get32(h->crc) != crc32c(crc32c(0, &where, sizeof(where)), h,
-				    offsetof(struct pmemfs_chunk, zero2)))
-		return "has a wrong checksum";
-	if (get64(h->first) != first)
-		return "belongs to another chunk";
-	if (get32(h->zero0) || !verify_all_zero(h->zero1, sizeof(h->zero1)) ||
-	    !verify_all_zero(h->zero2, sizeof(h->zero2)) ||
-	    !verify_all_zero(h->zero3, sizeof(h->zero3)))
-		return "has reserved bytes set";
-	if (!(h->used[0] & 1))
-		return "does not count itself";
-	for (i = 0; i < sizeof(h->used); i++)
-		used += (unsigned)__builtin_popcount(h->used[i]);
-	if (get32(h->free) != PMEMFS_CHUNK_INODES - used)
-		return "has a wrong number of free inodes";
-	return NULL;
-}
-
 /* Without a header to believe, a slot is used if it looks like an inode. */
 static bool slot_used(const struct verify *v, const struct pmemfs_chunk *h,
 		      unsigned i, uint64_t off)
@@ -223,6 +198,7 @@ void verify_chunk(struct verify *v, uint64_t c)
 	uint64_t first = c * PMEMFS_CHUNK_INODES, off = verify_slot_off(v, first);
 	const struct pmemfs_chunk *h;
 	const char *bad;
+	bool sealed;
 	unsigned i;
 
 	if (!off) {
@@ -231,7 +207,7 @@ void verify_chunk(struct verify *v, uint64_t c)
 		return;
 	}
 	h = pm_at(v->pm, off, sizeof(*h));
-	bad = check_header(h, first, off);
+	bad = chunk_bad(h, first, off, &sealed);
 	if (bad)
 		verify_problem(v, VERIFY_IMAP, (struct vplace){ .ino = first, .off = off },
 			       "chunk header %s", bad);

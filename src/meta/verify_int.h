@@ -54,7 +54,6 @@ struct vplace { uint64_t ino, off; };
 
 void verify_problem(struct verify *v, enum verify_kind kind, struct vplace at,
 		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-bool verify_all_zero(const void *p, size_t len);
 /* NULL: no such inode, or a free one. */
 struct vinode *verify_node(struct verify *v, uint64_t ino);
 

@@ -44,7 +44,7 @@ static void walk_shard(struct verify *v, unsigned shard)
 	const char *bad;
 
 	if (get32(s->crc) != seal_crc(s, sizeof(*s), off) || get32(s->zero0) ||
-	    !verify_all_zero(s->zero, sizeof(s->zero))) {
+	    !all_zero(s->zero, sizeof(s->zero))) {
 		verify_problem(v, VERIFY_ORPHAN, (struct vplace){ .off = off },
 			       "head of orphan list %u is damaged", shard);
 		return;

@@ -18,6 +18,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/siphash.h"
+#include "meta/node.h"
 #include "meta/verify_int.h"
 
 #define COLLISIONS	256u		/* keys that share their upper 56 bits */
@@ -62,53 +63,22 @@ static uint64_t slot_key(const struct pmemfs_node *n, unsigned i)
 	return load64((const uint8_t *)n + get16(n->slot[i].off));
 }
 
-static const char *check_head(const struct walk *w, const struct pmemfs_node *n,
-			      uint64_t blk)
+static const char *check_node(const struct walk *w, const struct pmemfs_node *n, uint64_t blk,
+			      int want)
 {
-	unsigned nr = get16(n->nr), heap = get16(n->heap);
+	const char *bad = node_head_bad(n);
 
-	if (get32(n->magic) != PMEMFS_NODE_MAGIC)
-		return "no tree node";
+	if (bad)
+		return bad;
 	if (get32(n->crc) != seal_crc(n, sizeof(*n), blk_off(blk)))
-		return "tree node with a wrong checksum";
+		return "has a wrong checksum";
 	if (n->tree != w->tree)
-		return "node of another kind of tree";
+		return "belongs to another kind of tree";
 	if (get64(n->owner) != w->ino)
-		return "node of another inode";
-	if (n->level >= PMEMFS_MAX_LEVEL)
-		return "node with an impossible level";
-	if (get64(n->zero))
-		return "node with reserved bytes set";
-	if (!nr || nr > ARRAY_SIZE(n->slot))
-		return "node with an impossible number of items";
-	if (heap < PMEMFS_NODE_HEAD + nr * sizeof(n->slot[0]) || heap > sizeof(*n))
-		return "node whose items run into its slots";
-	return NULL;
-}
-
-/* Items lie between heap and end, do not overlap, and leave `dead` bytes. */
-static const char *check_items(const struct pmemfs_node *n)
-{
-	uint8_t taken[sizeof(*n)] = { 0 };
-	unsigned i, heap = get16(n->heap), off, len, sum = 0;
-
-	for (i = 0; i < get16(n->nr); i++) {
-		off = get16(n->slot[i].off);
-		len = get16(n->slot[i].len) + 8u;
-		if (off < heap || off > sizeof(*n) || len > sizeof(*n) - off)
-			return "node with an item outside its heap";
-		if (n->level && len != 16)
-			return "inner node with an item that is no child";
-		if (len > PMEMFS_MAX_VALUE + 8)
-			return "node with an item that is too long";
-		if (memchr(taken + off, 1, len))
-			return "node with items that overlap";
-		memset(taken + off, 1, len);
-		sum += len;
-	}
-	if (sum + get16(n->dead) != sizeof(*n) - heap)
-		return "node that miscounts its removed bytes";
-	return NULL;
+		return "belongs to another inode";
+	if (want >= 0 && n->level != want)
+		return "has a level that does not fit its parent";
+	return node_items_bad(n);
 }
 
 /* Sorted, and within what the parent promised. */
@@ -122,10 +92,10 @@ static const char *check_keys(const struct step *s)
 	for (; i < get16(s->n->nr); i++, first = false) {
 		key = slot_key(s->n, i);
 		if (key < low || (key == low && !first))
-			return first ? "node with a key below its range" :
-				"node with keys out of order";
+			return first ? "has a key below its range" :
+				"has keys out of order";
 		if (key >= s->hi)
-			return "node with a key above its range";
+			return "has a key above its range";
 		low = key;
 	}
 	return NULL;
@@ -149,16 +119,12 @@ static bool enter(struct walk *w, struct step *s, int want)
 		goto bad;
 	s->n = pm_at(w->v->pm, blk_off(s->blk), sizeof(*s->n));
 	s->i = 0;
-	bad = check_head(w, s->n, s->blk);
-	if (!bad && want >= 0 && s->n->level != want)
-		bad = "node with a level that does not fit its parent";
-	if (!bad)
-		bad = check_items(s->n);
+	bad = check_node(w, s->n, s->blk, want);
 	if (!bad)
 		bad = check_keys(s);
 	if (!bad)
 		return true;
-	verify_problem(w->v, VERIFY_NODE, at, "%s", bad);
+	verify_problem(w->v, VERIFY_NODE, at, "tree node %s", bad);
 bad:
 	w->c->bad = true;
 	return false;
