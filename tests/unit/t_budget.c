@@ -117,7 +117,8 @@ START_TEST(bytes)
 	COSTS(&p, 1, op_fallocate(&p.c, f, 10 * BLK, 2 * BLK, 0));
 	COSTS(&p, 2, write_at(10 * BLK, 10));		/* into unwritten blocks */
 	COSTS(&p, 1, write_at(10 * BLK, 10));
-	COSTS(&p, 1, op_fallocate(&p.c, f, 100, 3 * BLK, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE));
+	COSTS(&p, 1, op_fallocate(&p.c, f, 100, 3 * BLK,
+				  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE));
 	COSTS(&p, 1, op_fallocate(&p.c, f, 4 * BLK, 50, FALLOC_FL_ZERO_RANGE));
 	COSTS(&p, 0, op_pread(&p.c, f, &c, 1, 0, &n));
 	pool_end(&p);
