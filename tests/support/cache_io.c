@@ -14,18 +14,21 @@
  *					write so much; which call says ENOSPC?
  *	cache_io dirty FILE MIB		write so much, say "ready", hold it open
  *	cache_io compare FILE MIB	it is what dirty wrote
+ *	cache_io setflags32 FILE FLAGS	FS_IOC32_SETFLAGS is not there
  *
  * Exit status: 0 good, 1 not, 2 usage.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/fs.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -406,11 +409,24 @@ static int compare(const char *path, unsigned mib)
 	return bad;
 }
 
+/* By the number of a 32-bit process's call, which no kernel checks here. */
+static int set_flags(const char *path, unsigned flags)
+{
+	int fd, err;
+
+	MUST(fd = open(path, O_RDONLY | O_CLOEXEC));
+	err = ioctl(fd, FS_IOC32_SETFLAGS, &flags) ? errno : 0;
+	printf("%s\n", strerror(err));
+	return err != ENOTTY;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc >= 3 ? argv[1] : "";
 	unsigned n = argc >= 4 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
 
+	if (!strcmp(what, "setflags32"))
+		return set_flags(argv[2], n);
 	if (!strcmp(what, "coherent"))
 		return coherent(argv[2]);
 	if (!strcmp(what, "append") && n)

@@ -40,6 +40,12 @@ has f ''
 lsattr -v f >"$T/out"
 same "$(awk '{ print NF }' "$T/out")" 3 "fields of lsattr -v"
 
+say "nobody gets round the kernel's checks"
+touch g
+"$builddir/tests/support/cache_io" setflags32 g 16 >"$T/out" ||
+	fail "by the other number: $(cat "$T/out")"
+has g ''
+
 say "inherited"
 chattr -p 77 d
 mkdir d/sub

@@ -308,6 +308,13 @@ START_TEST(ioctls_unchecked)
 		ck_assert_int_eq(ioctl_of(n, FS_IOC_SETFLAGS, &tries[i].fl, 4, 0),
 				 tries[i].err);
 	}
+	/* the number that a kernel which checks does not look at */
+	s.minor = 34;
+	ask_uid = 0;
+	ck_assert_int_eq(ioctl_of(n, FS_IOC32_SETFLAGS, &tries[0].fl, 4, 0), -ENOTTY);
+	s.minor = 33;
+	ask_uid = 6;
+	ck_assert_int_eq(ioctl_of(n, FS_IOC32_SETFLAGS, &tries[0].fl, 4, 0), -EPERM);
 	ask_uid = 0;
 	pool_end(&pool);
 }
