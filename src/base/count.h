@@ -25,7 +25,7 @@ enum counter {
 	/* pm/: calls and bytes */
 	COUNT_FENCES, COUNT_FLUSHES, COUNT_FLUSHED, COUNT_COPIES, COUNT_COPIED, COUNT_STORED,
 	/* copy/: bytes of file data by the way they went */
-	COUNT_NOCACHE, COUNT_PIPE, COUNT_ZERO, COUNT_WITHIN, COUNT_LANDED, COUNT_DSA,
+	COUNT_NOCACHE, COUNT_PIPE, COUNT_ZERO, COUNT_WITHIN, COUNT_LANDED,
 	/* answers to READ by the way they went */
 	COUNT_READ_MAPPED, COUNT_READ_COPIED,
 	/* meta/: the log */
@@ -40,7 +40,7 @@ enum counter {
 #define COUNT_ROWS	128u
 #define COUNT_SHARED	(COUNT_ROWS - 1)
 
-struct count_row {			/* two lines: they are fetched in pairs */
+struct count_row {			/* begins a pair of lines: they are fetched so */
 	_Alignas(128) _Atomic uint64_t n[NR_COUNTERS];
 };
 

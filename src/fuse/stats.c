@@ -76,7 +76,7 @@ static void note_error(struct block *b, unsigned row, int err)
 
 void stats_note(uint32_t opcode, int err, uint64_t start)
 {
-	uint64_t ns = stats_clock() - start;
+	uint64_t ns = stats_clock() - start, max;
 	unsigned row = count_row();
 	struct block *b = atomic_load_explicit(&blocks[row], memory_order_acquire);
 	struct kind *k;
@@ -88,8 +88,10 @@ void stats_note(uint32_t opcode, int err, uint64_t start)
 	k = &b->kind[opcode < FUSE_OPCODES ? opcode : 0];
 	count_to(&k->bucket[stats_bucket(ns)], row, 1);
 	count_to(&k->total, row, ns);
-	if (ns > atomic_load_explicit(&k->max, memory_order_relaxed))
-		atomic_store_explicit(&k->max, ns, memory_order_relaxed);
+	max = atomic_load_explicit(&k->max, memory_order_relaxed);
+	while (ns > max && !atomic_compare_exchange_weak_explicit(&k->max, &max, ns,
+				memory_order_relaxed, memory_order_relaxed))
+		;			/* K2; seldom more than a look */
 	if (err) {
 		count_to(&k->errors, row, 1);
 		note_error(b, row, err);

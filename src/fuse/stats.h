@@ -49,7 +49,7 @@ struct stats_sum {
 	uint64_t bucket[STATS_BUCKETS];
 };
 void stats_sum(uint32_t opcode, struct stats_sum *out);
-/* No more than a share of permille took longer. 0: there were none. */
+/* At least permille thousandths took no longer. 0: there were none. */
 uint64_t stats_quantile(const struct stats_sum *sum, unsigned permille);
 /* Answers with this error: EIO, ENOSPC or EUCLEAN. */
 uint64_t stats_errors(int err);

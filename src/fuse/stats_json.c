@@ -200,7 +200,6 @@ static void put_counts(struct json *j, struct fs *fs)
 		{ "copy", "nocache_bytes", COUNT_NOCACHE },
 		{ NULL, "pipe_bytes", COUNT_PIPE },
 		{ NULL, "landed_bytes", COUNT_LANDED },
-		{ NULL, "dsa_bytes", COUNT_DSA },
 		{ NULL, "zero_bytes", COUNT_ZERO },
 		{ NULL, "within_bytes", COUNT_WITHIN },
 		{ NULL, "read_mapped_bytes", COUNT_READ_MAPPED },
