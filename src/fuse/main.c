@@ -311,7 +311,11 @@ static int go_up(struct daemon *d)
 		return 0;
 	if (err != -EPROTO && err != -ENOTSUP)		/* those were told */
 		log_err("cannot serve %s: %s", d->mountpoint, strerror(-err));
-	session_stop(&d->s);
+	if (session_stop(&d->s)) {	/* they use what would be freed */
+		mount_down(&d->m, true);
+		tell_parent(d, EXIT_MOUNT);
+		_exit(EXIT_MOUNT);
+	}
 	mount_down(&d->m, true);
 	mount_close(&d->m);
 	return EXIT_MOUNT;

@@ -32,7 +32,8 @@ static void take_times(struct op_setattr *set, const struct fuse_setattr_in *in)
 		set->valid |= OP_SET_MTIME_NOW;
 	else if (in->valid & FATTR_MTIME)
 		set->valid |= OP_SET_MTIME;
-	/* only the page cache of a connection that gathers writes says this */
+	/* a connection that gathers writes says this with every change of a
+	 * regular file; with MTIME alone it may be the page cache's own */
 	if (in->valid & FATTR_CTIME)
 		set->valid |= OP_SET_CTIME | OP_SET_CACHE;
 	set->atime = wire_time(in->atime, in->atimensec);

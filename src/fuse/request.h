@@ -49,9 +49,6 @@ struct request {
 int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 		int pipe_fd);
 
-/* "READ" and so on; "unknown". */
-const char *request_name(uint32_t opcode);
-
 /* The same for a request whose fixed arguments and rest came apart. */
 void request_lay_apart(struct request *rq, const struct fuse_in_header *h,
 		       const void *arg, size_t arg_len, const void *rest,
@@ -59,5 +56,8 @@ void request_lay_apart(struct request *rq, const struct fuse_in_header *h,
 
 /* Serve rq: exactly one answer is given, or none where none is due. */
 void dispatch(struct request *rq);
+
+/* "READ" and so on; "unknown". */
+const char *request_name(uint32_t opcode);
 
 #endif

@@ -148,6 +148,7 @@ static void join_workers(struct session *s)
 static void drop_ring(struct session *s, int err)
 {
 	s->no_uring_err = err;
+	s->flags &= ~FUSE_OVER_IO_URING;
 	if (!s->uring)
 		return;
 	uring_drop(s->uring);
@@ -179,25 +180,6 @@ static int prepare_ring(struct session *s, uint64_t offered,
 	return s->opt->transport == TRANSPORT_URING ? -ENOTSUP : 0;
 }
 
-/* After it. What has gone wrong now the kernel knows as well. */
-static int start_ring(struct session *s)
-{
-	int err;
-
-	if (!s->uring)
-		return 0;
-	err = uring_register(s->uring, &s->no_uring);
-	if (!err) {
-		s->transport = &transport_uring;
-		s->read_map = false;	/* answers are built in the payload */
-		return 0;
-	}
-	drop_ring(s, err);
-	if (err == -ENOTRECOVERABLE)
-		return -EIO;
-	return s->opt->transport == TRANSPORT_URING ? -ENOTSUP : 0;
-}
-
 static int no_ring_at_all(const struct session *s)
 {
 	char why[160];
@@ -206,12 +188,35 @@ static int no_ring_at_all(const struct session *s)
 	return -ENOTSUP;
 }
 
+/* After it. What has gone wrong now the kernel knows as well. */
+static int start_ring(struct session *s)
+{
+	bool map = s->read_map;
+	int err;
+
+	if (!s->uring)
+		return 0;
+	/* requests come before the call returns: answers are built in the
+	 * payload, so what a fault leaves there must be known before */
+	s->transport = &transport_uring;
+	s->read_map = false;
+	err = uring_register(s->uring, &s->no_uring);
+	if (!err)
+		return 0;
+	s->transport = &transport_dev;
+	s->read_map = map;
+	drop_ring(s, err);
+	if (err == -ENOTRECOVERABLE)
+		return -EIO;
+	return s->opt->transport == TRANSPORT_URING ? no_ring_at_all(s) : 0;
+}
+
 char *session_describe(const struct session *s, char *buf, size_t size)
 {
 	unsigned n = s->uring ? uring_nr_rings(s->uring) : s->nr_readers;
 
 	if (s->uring)
-		snprintf(buf, size, "requests by io_uring, %u queue%s of %u", n,
+		snprintf(buf, size, "requests by io_uring, %u ring%s of %u", n,
 			 n == 1 ? "" : "s", uring_depth(s->uring));
 	else
 		snprintf(buf, size, "requests by /dev/fuse, %u thread%s%s%s%s%s%s", n,
@@ -338,10 +343,8 @@ int session_start(struct session *s)
 
 	for (unsigned i = 0; i < nr && !err; i++)
 		err = session_spawn(s, &transport_dev, NULL);
-	if (err) {
+	if (err)
 		log_err("cannot start %u threads: %s", nr, strerror(-err));
-		session_stop(s);
-	}
 	return err;
 }
 

@@ -74,11 +74,12 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
  * -ENODEV: unmounted meanwhile; or what read(2) said.
  */
 int session_handshake(struct session *s);
-/* Start the workers. Signals but the synchronous ones stay with the caller. */
+/* Start the workers. Signals but the synchronous ones stay with the caller.
+ * After an error: session_stop(). */
 int session_start(struct session *s);
 /* One more worker; for transports that bring their own. */
 int session_spawn(struct session *s, const struct transport *tr, void *arg);
-/* "io_uring, 2 rings": how requests come; returns buf. */
+/* "requests by io_uring, 2 rings of 4": how they come; returns buf. */
 char *session_describe(const struct session *s, char *buf, size_t size);
 /*
  * Make the workers leave and wait for them, up to ten seconds. -ETIMEDOUT:

@@ -237,10 +237,10 @@ static int enter_entries(struct ring *r, unsigned from, unsigned to)
 
 	for (unsigned i = from; i < to; i++)
 		push(r, &r->e[i], FUSE_IO_URING_CMD_REGISTER, r->e[i].qid);
+	r->live += to - from;	/* what is left over goes with the next call */
 	got = io_uring_submit(&r->ur);
 	if (got < 0)
 		return got;
-	r->live += (unsigned)got;
 	if ((unsigned)got != to - from)
 		return -EIO;
 	io_uring_for_each_cqe(&r->ur, head, cqe) {
@@ -434,6 +434,7 @@ static int plan(struct uring *u, const cpu_set_t *allowed)
 	u->rings = calloc(bound + 1, sizeof(*u->rings));
 	if (!u->rings)
 		return -ENOMEM;
+	u->nr_rings = bound + 1;	/* for uring_free() */
 	u->depth = (unsigned)min64(RING_DEPTH, max64(1, RING_MEMORY /
 				   ((bound + 1ull) * RING_PAYLOAD_SIZE)));
 	rest = &u->rings[bound];
@@ -449,7 +450,7 @@ static int plan(struct uring *u, const cpu_set_t *allowed)
 		r->depth = r == rest ? 1 : u->depth;
 		r->qid[r->nr_queues++] = (uint16_t)q;
 	}
-	u->nr_rings = nr + (rest->nr_queues ? 1 : 0);
+	u->nr_rings = bound + (rest->nr_queues ? 1 : 0);
 	return 0;
 }
 

@@ -110,6 +110,7 @@ fault()
 	PMEMFS_URING_FAULT=$1 timeout 20 "$FAULTY" -f -o transport=uring "$POOL" "$MNT" \
 		>"$T/out" 2>&1 || status=$?
 	same $status 32 "exit status, $1, with -o transport=uring"
+	grep -q "transport=uring: .*no io_uring: $2" "$T/out" || fail "$1: not told why"
 	! mountpoint -q "$MNT" || fail "$1: a mount was left"
 }
 
