@@ -10,7 +10,8 @@
  *   R1  The source is held shared and the destination exclusively, from the
  *       moment a piece is found until its bytes are durable. Two files are
  *       locked by number (inode.h); one file is locked once, and the ranges
- *       must not overlap: a write moves no block outside its own range.
+ *       must not overlap. They may share a block, which data=atomic replaces
+ *       and frees: within one file a piece is good for one write only.
  *   R2  Locks are let go after each STEP, so that others get at the files, and
  *       a request ends after STEPS of them, so that it can be interrupted.
  *   R3  A hole is copied as zeros, which take space, as ext4 does it: who
@@ -81,13 +82,15 @@ static int copy_piece(struct ranging *r, const struct op_piece *piece, uint64_t 
 /* As much as the pieces cover; locked. */
 static int copy_step(struct ranging *r, uint64_t mark)
 {
+	bool one = r->src == r->w.ip;				/* R1 */
 	struct op_piece piece[PIECES];
-	unsigned nr = PIECES, i;
+	unsigned nr = one ? 1 : PIECES, i;
 	size_t got = 0;
 	int err = op_reg_ok(r->src);
 
 	if (!err)
-		err = op_pieces(r->src, r->from, min64(r->left, STEP), piece, &nr, &got);
+		err = op_pieces(r->src, r->from, min64(r->left, one ? OP_WRITE_MAX : STEP),
+				piece, &nr, &got);
 	if (err)
 		return err;
 	r->ended = !got;

@@ -141,6 +141,7 @@ END_TEST
 START_TEST(ends_and_errors)
 {
 	uint64_t done, dir;
+	int64_t before;
 
 	start();
 	dir = pool_dir(&p, ROOT, "dir");
@@ -155,6 +156,10 @@ START_TEST(ends_and_errors)
 	ck_assert_uint_eq(pool_attr(&p, b).size, 1005);
 	ck_assert_int_eq(copy(a, 0, a, 100, 200, &done), -EINVAL);	/* overlap */
 	ck_assert_int_eq(copy(a, 100, a, 0, 200, &done), -EINVAL);
+	pool_write(&p, a, 0, "y", 1);		/* relatime */
+	before = pool_attr(&p, a).atime.sec;
+	ck_assert_int_eq(copy(a, 0, b, 0, 10, &done), 0);
+	ck_assert_int_gt(pool_attr(&p, a).atime.sec, before);
 	ck_assert_int_eq(copy(a, 0, a, 200, 200, &done), 0);
 	ck_assert_uint_eq(done, 200);
 	ck_assert_int_eq(copy(dir, 0, b, 0, 10, &done), -EISDIR);
@@ -182,6 +187,55 @@ START_TEST(a_full_pool)
 	ck_assert_uint_eq(pool_attr(&p, b).size, total);
 	pool_expect_fill(&p, b, total - 5000, 'x', 5000);
 	pool_verify(&p);
+	pool_end(&p);
+}
+END_TEST
+
+/*
+ * The last block of the source is the first of the destination. data=atomic
+ * replaces it with the first write; in a pool that is nearly full the next
+ * write takes the block that has become free.
+ */
+static void share_a_block(uint64_t room)
+{
+	uint64_t full, done, len = (2u << 20) + 100, n;
+
+	start();
+	pool_fill(&p, a, 0, 's', len - 100);
+	pool_fill(&p, a, len - 100, 'e', 100);
+	pool_fill(&p, a, len, 'd', len);
+	full = pool_file(&p, ROOT, "full");
+	while ((n = pool_free_blocks(&p)) > room)
+		pool_fill(&p, full, pool_attr(&p, full).size, 'f',
+			  (n - room > 64 ? 64 : n - room) * BLK);
+	pool_set_data(&p, FS_DATA_ATOMIC);
+	a = pool_find(&p, ROOT, "a");
+	ck_assert_int_eq(copy(a, 0, a, len, len, &done), 0);
+	ck_assert_uint_eq(done, len);
+	pool_expect_fill(&p, a, len, 's', len - 100);
+	pool_expect_fill(&p, a, 2 * len - 100, 'e', 100);
+	pool_verify(&p);
+	pool_end(&p);
+}
+
+START_TEST(a_block_that_both_share)
+{
+	for (uint64_t room = 400; room < 700; room += 20)
+		share_a_block(room);
+}
+END_TEST
+
+/* R2: so that it can be interrupted. */
+START_TEST(a_request_ends)
+{
+	uint64_t done;
+
+	pool_make(&p, 256u << 20);
+	a = pool_file(&p, ROOT, "a");
+	b = pool_file(&p, ROOT, "b");
+	pool_fill(&p, a, 0, 'x', 65u << 20);
+	ck_assert_int_eq(copy(a, 0, b, 0, 65u << 20, &done), 0);
+	ck_assert_uint_eq(done, 64u << 20);
 	pool_end(&p);
 }
 END_TEST
@@ -236,5 +290,5 @@ START_TEST(both_ways_at_once)
 }
 END_TEST
 
-CHECK_MAIN("op/copy", bytes, bytes_atomic, ends_and_errors, a_full_pool, set_id_bits_go,
-	   both_ways_at_once)
+CHECK_MAIN("op/copy", bytes, bytes_atomic, ends_and_errors, a_full_pool,
+	   a_block_that_both_share, a_request_ends, set_id_bits_go, both_ways_at_once)
