@@ -235,8 +235,8 @@ static void row_extent(void *arg, uint64_t key, const uint8_t *val, unsigned len
 	jobj row = add_row(((struct dump *)arg)->rows);
 
 	add_num(row, "file_block", key);
-	add_num(row, "pool_block", where & (PMEMFS_MAX_BLOCKS - 1));
-	add_num(row, "blocks", where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN);
+	add_num(row, "pool_block", ext_blk(where));
+	add_num(row, "blocks", ext_len(where));
 	add_str(row, "flags", where & PMEMFS_EXT_UNWRITTEN ? "unwritten" :
 		where & PMEMFS_EXT_SHARED ? "shared" : "");
 }

@@ -93,12 +93,12 @@ static void name_one(void *arg, const struct owner *o)
 	char path[OWNER_PATH_MAX];
 	struct naming *n = arg;
 
-	if (o->kind != OWNER_DATA && (o->kind != OWNER_TREE || !o->ino)) {
+	if (!o->ino || (o->kind != OWNER_DATA && o->kind != OWNER_XATTR && o->kind != OWNER_TREE)) {
 		tell(n->m, "bad memory at 0x%llx: %s", off, o->text);
 		return;
 	}
 	owner_path(n->pm, n->geo, o->ino, path, sizeof(path));
-	if (o->kind == OWNER_TREE)
+	if (o->kind != OWNER_DATA)
 		tell(n->m, "bad memory at 0x%llx: %s: %s", off, path, o->text);
 	else
 		tell(n->m, "bad memory at 0x%llx: %s: 4096 bytes from %llu on", off, path,

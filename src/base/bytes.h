@@ -51,4 +51,15 @@ static inline uint64_t bytes_blks(uint64_t n)
 	return (n >> PMEMFS_BLOCK_SHIFT) + ((n & (PMEMFS_BLOCK_SIZE - 1)) != 0);
 }
 
+/* What an extent's `where` says (format.h): its first block, how many. */
+static inline uint64_t ext_blk(uint64_t where) { return where & (PMEMFS_MAX_BLOCKS - 1); }
+static inline uint64_t ext_len(uint64_t where)
+{
+	return where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
+}
+static inline uint64_t ext_where(uint64_t blk, uint64_t len)
+{
+	return blk | len << PMEMFS_EXT_BLK_BITS;
+}
+
 #endif

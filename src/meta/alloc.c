@@ -509,7 +509,7 @@ static uint64_t count_busy(const uint64_t *w, uint32_t b, uint64_t n)
 /* P2. Returns how many it cleared: all, but for P6 and P7. */
 static uint64_t clear_busy(struct fs *fs, struct run r)
 {
-	uint64_t n, k, all = 0, lost = 0, want = r.len;
+	uint64_t n, k, all = 0, lost = 0, want = r.len, first = r.blk;
 
 	for (; r.len; r.blk += n, r.len -= n) {
 		uint32_t bit = r.blk % PMEMFS_GROUP_BLOCKS;
@@ -529,7 +529,7 @@ static uint64_t clear_busy(struct fs *fs, struct run r)
 		lost += k;
 	}
 	if (all != want)
-		damaged(fs, blk_off(r.blk), "a block was freed by two owners");	/* P6 */
+		damaged(fs, blk_off(first), "a block was freed by two owners");	/* P6 */
 	return all - lost;
 }
 

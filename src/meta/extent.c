@@ -24,7 +24,7 @@
 
 static uint64_t pack(const struct extent *e)
 {
-	return e->pool | e->len << PMEMFS_EXT_BLK_BITS | (e->unwritten ? PMEMFS_EXT_UNWRITTEN : 0);
+	return ext_where(e->pool, e->len) | (e->unwritten ? PMEMFS_EXT_UNWRITTEN : 0);
 }
 
 /* E1: check what the medium says before anybody uses it. */
@@ -33,8 +33,8 @@ static int unpack(const struct inode *ip, uint64_t blk, uint64_t where, struct e
 	const struct geometry *geo = &ip->fs->geo;
 
 	e->blk = blk;
-	e->pool = where & ((1ull << PMEMFS_EXT_BLK_BITS) - 1);
-	e->len = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
+	e->pool = ext_blk(where);
+	e->len = ext_len(where);
 	e->unwritten = where & PMEMFS_EXT_UNWRITTEN;
 	if (!e->len || e->pool < geo->data_blk || e->pool > geo->nr_blocks - 1 ||
 	    e->len > geo->nr_blocks - 1 - e->pool ||

@@ -79,9 +79,7 @@ static void inode_free(struct inode *ip)
 
 uint64_t icache_count(struct fs *fs) { return atomic_load(&fs->icache->count); }
 
-/* ---- getting -------------------------------------------------------------------------- */
-
-static bool known_type(uint32_t mode)
+bool inode_known_type(uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFREG: case S_IFDIR: case S_IFLNK: case S_IFCHR: case S_IFBLK:
@@ -92,12 +90,14 @@ static bool known_type(uint32_t mode)
 	}
 }
 
+/* ---- getting -------------------------------------------------------------------------- */
+
 /* What an inode in use must look like to be read and changed safely (N2). */
 static bool fields_ok(const struct pmemfs_inode *mi)
 {
 	uint8_t kind = mi->root_kind;
 
-	if (get32(mi->gen) > PMEMFS_MAX_GEN || !known_type(get32(mi->mode)) ||
+	if (get32(mi->gen) > PMEMFS_MAX_GEN || !inode_known_type(get32(mi->mode)) ||
 	    get64(mi->size) > PMEMFS_MAX_SIZE)
 		return false;
 	if (kind == PMEMFS_ROOT_INLINE ? mi->nr_inline > PMEMFS_ROOT_EXTENTS : mi->nr_inline)

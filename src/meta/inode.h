@@ -78,6 +78,8 @@ void inode_rdlock(struct inode *ip);
 void inode_wrlock(struct inode *ip);
 bool inode_try_wrlock(struct inode *ip);	/* false: somebody is in it */
 void inode_unlock(struct inode *ip);
+/* Is there such a type, and nothing else in there? */
+bool inode_known_type(uint32_t mode);
 static inline bool inode_is_dir(const struct pmemfs_inode *mi)
 {
 	return (get32(mi->mode) & 0170000) == 0040000;
@@ -130,6 +132,12 @@ void itable_derive(struct fs *fs, uint64_t header_off);
 
 /* ---- orphans (orphan.c) --------------------------------------------------- */
 
+/* The pool offset of a list's head. */
+static inline uint64_t orphan_head_off(unsigned shard)
+{
+	return blk_off(PMEMFS_BLK_SYSTEM) + offsetof(struct pmemfs_system, orphans) +
+	       shard * sizeof(struct pmemfs_shard);
+}
 int orphan_open(struct fs *fs);
 void orphan_close(struct fs *fs);
 /* The shard's lock is taken and held until t ends (L2). Idempotent. */

@@ -38,12 +38,6 @@ struct orphans {
 	struct shard shard[PMEMFS_SHARDS];
 };
 
-static uint64_t head_off(unsigned s)
-{
-	return blk_off(PMEMFS_BLK_SYSTEM) + offsetof(struct pmemfs_system, orphans) +
-	       s * sizeof(struct pmemfs_shard);
-}
-
 static uint64_t link_off(uint64_t inode_off)
 {
 	return inode_off + offsetof(struct pmemfs_inode, link);
@@ -64,11 +58,11 @@ int orphan_open(struct fs *fs)
 		o->shard[s].index = s;
 	}
 	for (s = 0; s < PMEMFS_SHARDS; s++) {
-		h = pm_at(fs->pm, head_off(s), sizeof(*h));
-		if (get32(h->crc) != seal_crc(h, sizeof(*h), head_off(s))) {
+		h = pm_at(fs->pm, orphan_head_off(s), sizeof(*h));
+		if (get32(h->crc) != seal_crc(h, sizeof(*h), orphan_head_off(s))) {
 			if (fs->opt.salvage)
 				continue;
-			return damaged(fs, head_off(s), "orphan list %u: wrong checksum", s);
+			return damaged(fs, orphan_head_off(s), "orphan list %u: wrong checksum", s);
 		}
 		o->shard[s].old = get64(h->first);
 	}
@@ -157,7 +151,7 @@ bool orphan_listed(const struct inode *ip)
 static void add(struct txn *t, uint64_t ino, struct pmemfs_link *l)
 {
 	struct shard *s = shard_lock(t, ino);
-	struct pmemfs_shard *head = txn_edit(t, head_off(s->index), sizeof(*head));
+	struct pmemfs_shard *head = txn_edit(t, orphan_head_off(s->index), sizeof(*head));
 	struct pmemfs_link *next;
 
 	if (!head || get32(l->listed))
@@ -221,7 +215,7 @@ void orphan_del(struct txn *t, struct inode *ip)
 		if (other)
 			other->next = put64(next);
 	} else {
-		head = txn_edit(t, head_off(s->index), sizeof(*head));
+		head = txn_edit(t, orphan_head_off(s->index), sizeof(*head));
 		if (head)
 			head->first = put64(next);
 	}
@@ -260,7 +254,7 @@ static uint64_t behind(struct fs *fs, struct shard *s, uint64_t ino)
 		return 0;
 	}
 	if (++s->steps > itable_slots(fs)) {
-		damaged(fs, head_off(s->index), "orphan list %u: a circle", s->index);
+		damaged(fs, orphan_head_off(s->index), "orphan list %u: a circle", s->index);
 		return 0;
 	}
 	return get64(link_at(fs, off)->next);

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "meta/owner.h"
 #include "meta/peek.h"
+#include "meta/pieces.h"
 
 #define MAX_DEPTH	256u
 
@@ -125,17 +126,16 @@ static size_t first_from(const struct hunt *h, uint64_t b)
 	return lo;
 }
 
-static void hunt_extent(void *arg, uint64_t key, const uint8_t *val, unsigned len)
+static void hunt_run(struct hunt *h, enum owner_kind kind, uint64_t key, uint64_t where)
 {
-	uint64_t where = len == 8 ? load64(val) : 0, n, pos;
-	struct hunt *h = arg;
+	uint64_t n = ext_len(where), pos;
 
-	n = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
-	where &= PMEMFS_MAX_BLOCKS - 1;
+	where = ext_blk(where);
 	for (size_t i = first_from(h, where); i < h->nr && h->blk[i] < where + n; i++) {
 		pos = key + (h->blk[i] - where);
 		if (h->ino) {
-			tell(h, i, OWNER_DATA, blk_off(pos), "data");
+			tell(h, i, kind, kind == OWNER_DATA ? blk_off(pos) : 0, kind == OWNER_DATA ?
+			     "data" : "the value of an extended attribute");
 			continue;
 		}
 		h->ino = pos * PMEMFS_INODES_PER_BLOCK;
@@ -144,17 +144,24 @@ static void hunt_extent(void *arg, uint64_t key, const uint8_t *val, unsigned le
 	}
 }
 
+static void hunt_extent(void *arg, uint64_t key, const uint8_t *val, unsigned len)
+{
+	if (len == 8)
+		hunt_run(arg, OWNER_DATA, key, load64(val));
+}
+
 static void hunt_xattr(void *arg, uint64_t key, const uint8_t *val, unsigned len)
 {
-	const struct pmemfs_xattr *x = (const void *)val;
+	struct pmemfs_xattr x;
 	unsigned i, at;
 
 	(void)key;
-	if (len < sizeof(*x))
+	if (len < PMEMFS_XATTR_HEAD)
 		return;
-	at = (unsigned)sizeof(*x) + x->name_len;
-	for (i = 0; i < x->nr_runs && at + 8 * (i + 1) <= len; i++)
-		hunt_extent(arg, 0, val + at + 8 * i, 8);
+	memcpy(&x, val, PMEMFS_XATTR_HEAD);
+	at = PMEMFS_XATTR_HEAD + x.name_len;
+	for (i = 0; i < x.nr_runs && at + 8 * (i + 1) <= len; i++)
+		hunt_run(arg, OWNER_XATTR, 0, load64(val + at + 8 * i));
 }
 
 static void hunt_node(void *arg, const struct pmemfs_node *n, uint64_t blk)
@@ -203,6 +210,19 @@ static const char *fixed_text(const struct geometry *g, uint64_t blk)
 	return blk < g->data_blk ? "block bitmaps (derived from the files)" : NULL;
 }
 
+static bool is_marked(const struct hunt *h, uint64_t blk)
+{
+	const uint8_t *map = pm_at(h->pm, blk_off(h->geo->bitmap_blk + blk / PMEMFS_GROUP_BLOCKS),
+				   PMEMFS_BLOCK_SIZE);
+
+	return map[blk % PMEMFS_GROUP_BLOCKS / 8] >> blk % 8 & 1;
+}
+
+static const char *rest_text(const struct hunt *h, uint64_t blk)
+{
+	return is_marked(h, blk) ? "in use, but nothing that can be read says for what" : "free";
+}
+
 static void hunt_rest(struct hunt *h)
 {
 	const char *text;
@@ -211,30 +231,53 @@ static void hunt_rest(struct hunt *h)
 	for (size_t i = 0; i < h->nr; i++) {
 		text = fixed_text(h->geo, h->blk[i]);
 		if (!h->found[i])
-			tell(h, i, text ? OWNER_FIXED : OWNER_NONE, 0, text ? text : "free");
+			tell(h, i, text ? OWNER_FIXED : OWNER_NONE, 0,
+			     text ? text : rest_text(h, h->blk[i]));
 	}
+}
+
+struct table { const struct peek *p; struct pieces pieces; bool nomem; };
+
+static void table_extent(void *arg, uint64_t key, const uint8_t *val, unsigned len)
+{
+	uint64_t where = len == 8 ? load64(val) : 0;
+	uint64_t n = ext_len(where);
+	struct table *t = arg;
+	const struct piece *last = t->pieces.nr ? &t->pieces.at[t->pieces.nr - 1] : NULL;
+
+	where = ext_blk(where);
+	if (n && peek_in_data(t->p, where, n) && (!last || key >= last->pos + last->len))
+		t->nomem |= !pieces_add(&t->pieces, key, where, n);
 }
 
 int owner_find(const struct pm *pm, const struct geometry *geo, const uint64_t *blk,
 	       size_t nr, void (*fn)(void *arg, const struct owner *o), void *arg)
 {
-	struct peek p = { .pm = pm, .geo = geo };
+	struct peek p = { .pm = pm, .geo = geo, .item = table_extent };
+	struct table t = { .p = &p };
 	struct hunt h = { .pm = pm, .geo = geo, .blk = blk, .nr = nr, .fn = fn, .arg = arg,
 			  .found = calloc(nr + 1, sizeof(bool)) };
 	const struct pmemfs_inode *di, *table;
 	uint64_t off, slots;
 
-	if (!h.found)
-		return -ENOMEM;
+	p.arg = &t;
 	table = peek_inode(&p, 0, &off);
+	peek_root(&p, table);
+	if (!h.found || t.nomem) {
+		free(h.found);
+		pieces_free(&t.pieces);
+		return -ENOMEM;
+	}
 	slots = min64(off_blk(get64(table->size)), geo->nr_blocks) * PMEMFS_INODES_PER_BLOCK;
 	hunt_inode(&h, table);
 	for (h.ino = 1; h.ino < slots; h.ino++) {
-		di = peek_inode(&p, h.ino, &off);
+		off = h.ino % PMEMFS_CHUNK_INODES ? pieces_slot_off(&t.pieces, h.ino) : 0;
+		di = off ? pm_at(pm, off, sizeof(*di)) : NULL;
 		if (di && get32(di->mode))
 			hunt_inode(&h, di);
 	}
 	hunt_rest(&h);
 	free(h.found);
+	pieces_free(&t.pieces);
 	return 0;
 }

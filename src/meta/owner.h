@@ -21,11 +21,12 @@ void owner_path(const struct pm *pm, const struct geometry *geo, uint64_t ino,
 		char *buf, size_t size);
 
 enum owner_kind {
-	OWNER_DATA,		/* bytes of a file, a symbolic link or an xattr */
+	OWNER_DATA,		/* bytes of a file or a symbolic link */
+	OWNER_XATTR,		/* the value of an extended attribute */
 	OWNER_TREE,		/* a node of an inode's trees */
 	OWNER_TABLE,		/* inodes themselves */
 	OWNER_FIXED,		/* superblock, slots, log, bitmaps: see text */
-	OWNER_NONE,		/* free */
+	OWNER_NONE,		/* free, or its owner cannot be read: see text */
 };
 
 struct owner {

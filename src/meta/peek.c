@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "meta/node.h"
 #include "meta/peek.h"
 
 bool peek_in_data(const struct peek *p, uint64_t blk, uint64_t len)
@@ -72,11 +73,13 @@ static const struct pmemfs_node *get_node(struct peek *p, uint64_t blk, unsigned
 static void leaf(struct peek *p, const struct pmemfs_node *n)
 {
 	const uint8_t *item;
-	unsigned i;
+	unsigned i, len;
 
-	for (i = 0; p->item && i < get16(n->nr); i++) {
-		item = (const uint8_t *)n + get16(n->slot[i].off);
-		p->item(p->arg, load64(item), item + 8, get16(n->slot[i].len));
+	for (i = 0; p->item && i < node_nr(n); i++) {
+		item = node_item(n, i);
+		len = node_len(n, i);
+		if ((size_t)(item - (const uint8_t *)n) + NODE_ITEM_HEAD + len <= sizeof(*n))
+			p->item(p->arg, load64(item), item + NODE_ITEM_HEAD, len);
 	}
 }
 
@@ -96,13 +99,12 @@ void peek_tree(struct peek *p, uint64_t root, enum pmemfs_tree kind)
 		i = way[depth].i++;
 		if (!n->level)
 			leaf(p, n);
-		if (!n->level || i >= get16(n->nr)) {
+		if (!n->level || i >= node_nr(n) || depth + 1 == (int)PMEMFS_MAX_LEVEL) {
 			depth--;
 			continue;
 		}
-		child = get_node(p, load64((const uint8_t *)n + get16(n->slot[i].off) + 8),
-				 kind, n->level - 1);
-		if (child) {		/* in bounds: the level falls */
+		child = get_node(p, node_child(n, i), kind, n->level - 1);
+		if (child) {
 			way[++depth].n = child;
 			way[depth].i = 0;
 		}
@@ -134,8 +136,8 @@ static void seek_extent(void *arg, uint64_t key, const uint8_t *val, unsigned le
 	uint64_t where = len == 8 ? load64(val) : 0, n;
 	struct seek *s = arg;
 
-	n = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
-	where &= PMEMFS_MAX_BLOCKS - 1;
+	n = ext_len(where);
+	where = ext_blk(where);
 	if (s->pos >= key && s->pos - key < n && peek_in_data(s->p, where, n))
 		s->blk = where + (s->pos - key);
 }

@@ -13,13 +13,6 @@
 #include "base/log.h"
 #include "meta/repair_int.h"
 
-static uint64_t where_blk(uint64_t where) { return where & (PMEMFS_MAX_BLOCKS - 1); }
-
-static uint64_t where_len(uint64_t where)
-{
-	return where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
-}
-
 static void drop_root(struct pmemfs_inode *di)
 {
 	di->root_kind = PMEMFS_ROOT_NONE;
@@ -63,9 +56,9 @@ void repair_nodes(struct repair *r, uint64_t ino)
 
 const char *repair_extent_bad(const struct repair *r, uint64_t pos, uint64_t where)
 {
-	uint64_t len = where_len(where);
+	uint64_t len = ext_len(where);
 
-	if (!repair_in_data(r, where_blk(where), len))
+	if (!repair_in_data(r, ext_blk(where), len))
 		return "is empty or outside the data area";
 	if (pos >= off_blk(PMEMFS_MAX_SIZE) || len > off_blk(PMEMFS_MAX_SIZE) - pos)
 		return "is behind the largest file";
@@ -115,7 +108,7 @@ static void taken(struct rwalk *w, uint64_t pos, uint64_t where, uint64_t blk, u
 /* Take it apart: what is free is put back as it is. */
 static void piecewise(struct rwalk *w, uint64_t pos, uint64_t where, uint64_t off)
 {
-	uint64_t blk = where_blk(where), len = where_len(where), n;
+	uint64_t blk = ext_blk(where), len = ext_len(where), n;
 	bool set;
 
 	for (; len; pos += n, blk += n, len -= n) {
@@ -133,7 +126,7 @@ static void piecewise(struct rwalk *w, uint64_t pos, uint64_t where, uint64_t of
 static enum ritem extent(struct rwalk *w, uint64_t pos, uint8_t *val, uint64_t off)
 {
 	uint64_t where = load64(val), flags = where & PMEMFS_EXT_FLAGS & ~PMEMFS_EXT_UNWRITTEN;
-	uint64_t blk = where_blk(where), len = where_len(where);
+	uint64_t blk = ext_blk(where), len = ext_len(where);
 	const char *bad = repair_extent_bad(w->r, pos, where);
 	struct rplace at = { w->ino, off };
 
@@ -212,7 +205,7 @@ static bool target_bad(const struct repair *r, const struct pmemfs_inode *di)
 	    get64(di->root.extent[0].blk) || where & PMEMFS_EXT_UNWRITTEN ||
 	    repair_extent_bad(r, 0, where))
 		return true;
-	return memchr(pm_at(r->pm, blk_off(where_blk(where)), size), '\0', size);
+	return memchr(pm_at(r->pm, blk_off(ext_blk(where)), size), '\0', size);
 }
 
 /* ---- attributes ------------------------------------------------------------------ */
@@ -248,11 +241,11 @@ bool repair_xattr_value(const struct repair *r, const uint8_t *val,
 	for (i = 0; i < x->nr_runs; i++, done += n, left -= n) {
 		where = load64(rest + i * sizeof(le64));
 		if ((where & PMEMFS_EXT_FLAGS) ||
-		    !repair_in_data(r, where_blk(where), where_len(where)) ||
-		    where_len(where) > bytes_blks(left))
+		    !repair_in_data(r, ext_blk(where), ext_len(where)) ||
+		    ext_len(where) > bytes_blks(left))
 			return false;
-		n = min64(left, blk_off(where_len(where)));
-		memcpy(out + done, pm_at(r->pm, blk_off(where_blk(where)), n), n);
+		n = min64(left, blk_off(ext_len(where)));
+		memcpy(out + done, pm_at(r->pm, blk_off(ext_blk(where)), n), n);
 	}
 	return !left && crc32c(0, out, done) == get32(x->crc);
 }
@@ -266,17 +259,17 @@ static bool own_runs(struct rwalk *w, const uint8_t *val, const struct pmemfs_xa
 
 	for (i = 0; i < x->nr_runs; i++) {
 		where = load64(rest + i * sizeof(le64));
-		if (!repair_unowned(w->r, where_blk(where), where_len(where)))
+		if (!repair_unowned(w->r, ext_blk(where), ext_len(where)))
 			break;
-		repair_own(w->r, where_blk(where), where_len(where), false);
-		w->node->blocks += where_len(where);
+		repair_own(w->r, ext_blk(where), ext_len(where), false);
+		w->node->blocks += ext_len(where);
 	}
 	if (i == x->nr_runs)
 		return true;
 	while (i-- > 0) {
 		where = load64(rest + i * sizeof(le64));
-		repair_disown(w->r, where_blk(where), where_len(where));
-		w->node->blocks -= where_len(where);
+		repair_disown(w->r, ext_blk(where), ext_len(where));
+		w->node->blocks -= ext_len(where);
 	}
 	return false;
 }

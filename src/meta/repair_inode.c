@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/crc32c.h"
+#include "meta/inode.h"
 #include "meta/repair_int.h"
 
 #define NSEC_PER_SEC	1000000000u
@@ -108,12 +109,6 @@ void repair_clear(struct repair *r, uint64_t ino)
 }
 
 /* ---- fields --------------------------------------------------------------------- */
-
-static bool known_type(uint32_t mode)
-{
-	return !(mode >> 16) && (S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode) ||
-		S_ISCHR(mode) || S_ISBLK(mode) || S_ISFIFO(mode) || S_ISSOCK(mode));
-}
 
 static bool root_fits(const struct pmemfs_inode *di)
 {
@@ -229,15 +224,16 @@ static bool no_target(struct repair *r, uint64_t ino, struct pmemfs_inode *di)
 
 /* ---- used slots ----------------------------------------------------------------- */
 
-/* Without a seal: does it make sense? *deduced: with another type. */
+/* Without a seal: does it make sense, if need be with the type of its root? */
 static bool makes_sense(struct repair *r, uint64_t ino, struct pmemfs_inode *di)
 {
+	bool fits = inode_known_type(get32(di->mode)) && root_fits(di);
 	uint32_t type;
 
-	if (known_type(get32(di->mode)) && root_fits(di) && get64(di->size) <= PMEMFS_MAX_SIZE)
+	if (fits && get64(di->size) <= PMEMFS_MAX_SIZE)
 		return true;
 	type = type_of_root(r, ino, di);
-	if (type)
+	if (type && !fits)
 		di->mode = put32(type);
 	return type;
 }
@@ -248,7 +244,7 @@ static bool used_slot(struct repair *r, uint64_t ino, uint64_t off, bool sealed)
 	struct rnode *n = slot_node(r, ino);
 	struct rplace at = { ino, off };
 
-	if (!makes_sense(r, ino, &di) && (!sealed || !known_type(get32(di.mode)))) {
+	if (!makes_sense(r, ino, &di) && (!sealed || !inode_known_type(get32(di.mode)))) {
 		repair_tell(r, PROBLEM_INODE_CLEARED, at, "inode is damaged beyond use");
 		return wipe(r, off);
 	}

@@ -192,8 +192,8 @@ void repair_mark_slot(struct repair *r, uint64_t ino, bool used);
 
 /* ---- repair_inode.c ---------------------------------------------------------- */
 
-/* Look at a slot; is its bit to be set? header: what the chunk says. */
-bool repair_slot(struct repair *r, uint64_t ino, bool marked, bool believed);
+/* Look at a slot; is its bit to be set? marked: it is; believe: that says something. */
+bool repair_slot(struct repair *r, uint64_t ino, bool marked, bool believe);
 /* Free an inode that cannot be used; its blocks lose their owner by themselves. */
 void repair_clear(struct repair *r, uint64_t ino);
 void repair_root_dir(struct repair *r);

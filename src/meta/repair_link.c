@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/crc32c.h"
+#include "meta/inode.h"
 #include "meta/repair_int.h"
 
 static bool is_dir(const struct rnode *n) { return n->type == S_IFDIR >> 12; }
@@ -109,11 +110,6 @@ static void links_of(struct repair *r, uint64_t ino)
 
 /* ---- orphans --------------------------------------------------------------------- */
 
-static uint64_t head_off(unsigned shard)
-{
-	return blk_off(PMEMFS_BLK_SYSTEM) + offsetof(struct pmemfs_system, orphans[shard]);
-}
-
 static const struct pmemfs_inode *inode_of(struct repair *r, uint64_t ino)
 {
 	return repair_inode_at(r, repair_slot_off(r, ino));
@@ -155,7 +151,7 @@ void repair_heads(struct repair *r)
 	unsigned i;
 
 	for (i = 0; i < PMEMFS_SHARDS; i++) {
-		at.off = head_off(i);
+		at.off = orphan_head_off(i);
 		s = pm_at(r->pm, at.off, sizeof(*s));
 		if (get32(s->crc) == seal_crc(s, sizeof(*s), at.off) && !get32(s->zero0) &&
 		    all_zero(s->zero, sizeof(s->zero)))
@@ -168,8 +164,8 @@ void repair_heads(struct repair *r)
 
 static bool list_bad(struct repair *r, unsigned shard)
 {
-	const struct pmemfs_shard *s = pm_at(r->pm, head_off(shard), sizeof(*s));
-	struct rplace at = { .off = head_off(shard) };
+	const struct pmemfs_shard *s = pm_at(r->pm, orphan_head_off(shard), sizeof(*s));
+	struct rplace at = { .off = orphan_head_off(shard) };
 	uint64_t ino = get64(s->first), prev = 0;
 	struct rnode *n;
 	const char *bad;
@@ -227,7 +223,7 @@ static void make_lists(struct repair *r)
 	for (i = 0; i < PMEMFS_SHARDS; i++) {
 		memset(&s, 0, sizeof(s));
 		s.first = put64(first[i]);
-		repair_seal(r, head_off(i), &s, sizeof(s));
+		repair_seal(r, orphan_head_off(i), &s, sizeof(s));
 	}
 }
 

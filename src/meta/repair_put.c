@@ -397,6 +397,7 @@ static void hold_all(struct repair *r)
 		p = &r->put[i];
 		content = p->kind != PUT_NAME && p->kind != PUT_UNNAME && p->kind != PUT_LOST;
 		p->skip = !hold(r, p->ino, content) || (p->dir && !hold(r, p->dir, false));
+		p->again &= !p->skip;		/* nobody waits for it any more */
 	}
 }
 

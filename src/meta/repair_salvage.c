@@ -89,8 +89,8 @@ static bool all_marked(const struct repair *r, uint64_t blk, uint64_t len)
 static void salvage_extent(struct found *f, const struct found_item *it)
 {
 	uint64_t where = it->len == sizeof(le64) ? load64(it->val) : 0;
-	uint64_t blk = where & (PMEMFS_MAX_BLOCKS - 1);
-	uint64_t len = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
+	uint64_t blk = ext_blk(where);
+	uint64_t len = ext_len(where);
 	struct rput *p;
 
 	if (repair_extent_bad(f->r, it->key, where) ||

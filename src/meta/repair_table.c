@@ -44,8 +44,8 @@ static enum ritem table_item(struct rwalk *w, uint64_t pos, uint8_t *val, unsign
 			     uint64_t off)
 {
 	uint64_t where = len == 8 ? load64(val) : 0;
-	uint64_t blk = where & (PMEMFS_MAX_BLOCKS - 1);
-	uint64_t n = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
+	uint64_t blk = ext_blk(where);
+	uint64_t n = ext_len(where);
 	const char *bad = repair_extent_bad(w->r, pos, where);
 
 	if (!bad && pos + n > w->r->geo->nr_blocks)
@@ -342,7 +342,7 @@ static bool fill_holes(struct repair *r)
 
 static uint64_t pack(const struct piece *p)
 {
-	return p->blk | p->len << PMEMFS_EXT_BLK_BITS;
+	return ext_where(p->blk, p->len);
 }
 
 /* A level of the tree over nr items; replaces them by the nodes. */

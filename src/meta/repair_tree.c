@@ -12,7 +12,7 @@
  * once. It does not recurse.
  */
 #include "base/crc32c.h"
-#include "base/siphash.h"
+#include "meta/namekey.h"
 #include "meta/repair_int.h"
 
 /* ---- nodes --------------------------------------------------------------- */
@@ -185,13 +185,11 @@ void repair_walk_init(struct rwalk *w, struct repair *r, uint64_t ino)
 
 bool repair_key_ok(struct rwalk *w, uint64_t key, const char *name, uint32_t len, bool *twice)
 {
-	uint64_t hash = siphash24(w->r->geo->seed, name, len) & PMEMFS_KEY_MASK;
+	uint64_t hash = name_key(w->r->geo->seed, name, len);
 	struct repair *r = w->r;
 	uint32_t i;
 
 	*twice = false;
-	if (hash < PMEMFS_DIR_MIN_KEY)
-		hash = PMEMFS_DIR_MIN_KEY;
 	if ((key & ~0xffull) != hash)
 		return false;
 	if (hash != w->hash)

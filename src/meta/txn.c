@@ -415,21 +415,6 @@ int txn_lend(struct txn *t, enum txn_kind kind, struct run r)
 	return 0;
 }
 
-void txn_trim(struct txn *t, struct run *r, uint64_t len)
-{
-	unsigned i;
-
-	assert(len > 0 && len <= r->len);
-	for (i = t->nr_allocs; i-- > 0; )
-		if (t->alloc[i].r.blk == r->blk && t->alloc[i].r.len == r->len)
-			break;
-	assert(i < t->nr_allocs);
-	if (len == r->len)
-		return;
-	alloc_unreserve(t->fs, (struct run){ r->blk + len, r->len - len });
-	t->alloc[i].r.len = r->len = len;
-}
-
 /* A block this very transaction allocated: nothing to log. */
 static bool free_own(struct txn *t, struct run r)
 {

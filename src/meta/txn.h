@@ -80,8 +80,6 @@ int txn_free(struct txn *t, enum txn_kind kind, struct run r);
  * becomes the file's by txn_commit(), and stays the caller's otherwise.
  */
 int txn_lend(struct txn *t, enum txn_kind kind, struct run r);
-/* Give back the tail of a run that this transaction allocated. */
-void txn_trim(struct txn *t, struct run *r, uint64_t len);
 /* Room for further runs to be freed in this record. */
 bool txn_can_free(const struct txn *t, uint64_t blocks);
 unsigned txn_room_to_free(const struct txn *t);	/* runs, for short ones */

@@ -110,7 +110,7 @@ static void check_target(struct verify *v, const struct pmemfs_inode *di,
 				       "symbolic link without its block");
 			return;
 		}
-		target = pm_at(v->pm, blk_off(where & (PMEMFS_MAX_BLOCKS - 1)), size);
+		target = pm_at(v->pm, blk_off(ext_blk(where)), size);
 	}
 	if (memchr(target, '\0', size))
 		verify_problem(v, VERIFY_INODE, at, "symbolic link contains a NUL");

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "meta/chunk.h"
+#include "meta/inode.h"
 #include "meta/verify_int.h"
 
 #define NSEC_PER_SEC	1000000000u
@@ -58,13 +59,6 @@ static const char *check_sizes(const struct pmemfs_inode *di)
 	return NULL;
 }
 
-static bool known_type(uint32_t mode)
-{
-	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode) ||
-		S_ISCHR(mode) || S_ISBLK(mode) || S_ISFIFO(mode) ||
-		S_ISSOCK(mode);
-}
-
 static const char *check_fields(const struct verify *v, const struct pmemfs_inode *di)
 {
 	uint32_t mode = get32(di->mode);
@@ -72,7 +66,7 @@ static const char *check_fields(const struct verify *v, const struct pmemfs_inod
 
 	if (get32(di->gen) > PMEMFS_MAX_GEN)
 		return "has an impossible generation";
-	if (mode >> 16 || !known_type(mode))
+	if (!inode_known_type(mode))
 		return "has an unknown type";
 	if (get32(di->flags) & ~PMEMFS_FL_ALL)
 		return "has unknown flags";

@@ -175,8 +175,8 @@ static void walk_tree(struct walk *w, uint64_t root)
 
 static const char *check_extent(const struct walk *w, uint64_t pos, uint64_t where)
 {
-	uint64_t blk = where & (PMEMFS_MAX_BLOCKS - 1);
-	uint64_t len = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
+	uint64_t blk = ext_blk(where);
+	uint64_t len = ext_len(where);
 	uint64_t allowed = PMEMFS_EXT_UNWRITTEN;
 
 	if (w->v->geo->ro_compat & PMEMFS_RO_COMPAT_SHARED)
@@ -197,8 +197,8 @@ static const char *check_extent(const struct walk *w, uint64_t pos, uint64_t whe
 
 static void extent(struct walk *w, uint64_t pos, uint64_t where, uint64_t off)
 {
-	uint64_t blk = where & (PMEMFS_MAX_BLOCKS - 1);
-	uint64_t len = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
+	uint64_t blk = ext_blk(where);
+	uint64_t len = ext_len(where);
 	const char *bad = check_extent(w, pos, where);
 
 	w->v->res->extents++;
@@ -343,8 +343,8 @@ static const char *xattr_runs(struct walk *w, const struct item *it,
 
 	for (i = 0; i < x->nr_runs; i++) {
 		where = load64(run + i * sizeof(le64));
-		blk = where & (PMEMFS_MAX_BLOCKS - 1);
-		len = where >> PMEMFS_EXT_BLK_BITS & PMEMFS_EXT_MAX_LEN;
+		blk = ext_blk(where);
+		len = ext_len(where);
 		if ((where & PMEMFS_EXT_FLAGS) || !verify_in_data(w->v, blk, len))
 			return "has its value outside the data area";
 		w->c->blocks += len;

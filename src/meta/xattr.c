@@ -67,8 +67,8 @@ static int parse_runs(const struct inode *ip, const uint8_t *p, struct attr *a)
 
 	for (i = 0; i < a->nr_runs; i++, p += 8) {
 		where = load64(p);
-		a->run[i].blk = where & ((1ull << PMEMFS_EXT_BLK_BITS) - 1);
-		a->run[i].len = (where >> PMEMFS_EXT_BLK_BITS) & PMEMFS_EXT_MAX_LEN;
+		a->run[i].blk = ext_blk(where);
+		a->run[i].len = ext_len(where);
 		if ((where & PMEMFS_EXT_FLAGS) || !run_ok(&ip->fs->geo, &a->run[i]))
 			return bad_item(ip, "points outside the data area");
 		sum += a->run[i].len;
@@ -240,7 +240,7 @@ static int write_value(struct txn *t, const uint8_t *val, size_t size,
 		pm_copy(pm, blk_off(r.blk), val, n);	/* nobody reads the rest */
 		val += n;
 		size -= n;
-		save64(runs, r.blk | r.len << PMEMFS_EXT_BLK_BITS);
+		save64(runs, ext_where(r.blk, r.len));
 	}
 	txn_data_first(t);				/* L5 */
 	return 0;

@@ -91,7 +91,7 @@ static int put_target(struct txn *t, struct pmemfs_inode *mi, const char *target
 	mi->root_kind = PMEMFS_ROOT_INLINE;
 	mi->nr_inline = 1;
 	mi->root.extent[0].blk = put64(0);
-	mi->root.extent[0].where = put64(r.blk | 1ull << PMEMFS_EXT_BLK_BITS);
+	mi->root.extent[0].where = put64(ext_where(r.blk, 1));
 	mi->blocks = put64(get64(mi->blocks) + 1);
 	return 0;
 }
