@@ -174,6 +174,9 @@ static void large_offsets(void)
 	OK(ftruncate(fd, 1ll << 40));
 	SAME(stat_of("f").st_size, 1ll << 40);
 	OK(pwrite(fd, "x", 1, (1ll << 40) - 1));
+	SAME(stat_of("f").st_size, 1ll << 40);
+	all(fd, 'x', 1, (1ll << 40) - 1);
+	all(fd, 0, 10, 1ll << 39);
 	FAILS(pwrite(fd, "x", 1, INT64_MAX), EINVAL);
 	FAILS(pwrite(fd, "x", 1, -1), EINVAL);
 	FAILS(ftruncate(fd, -1), EINVAL);

@@ -102,16 +102,20 @@ START_TEST(a_hole_takes_the_blocks)
 }
 END_TEST
 
-/* Durable before the record: a cut right behind it has the bytes. */
+/* Durable before the record: a fence of their own, and a cut right behind it has them. */
 START_TEST(data_come_first)
 {
 	uint8_t *image = pm_mem_map(SIZE);
-	size_t len;
+	size_t len, at = 0;
 
 	start();
 	rec_log(p.rec, true);
+	pool_fences(&p);
 	land_at(0, AREA, AREA);
-	rec_image(p.rec, rec_now(p.rec), REC_NONE, 0, image);
+	ck_assert_uint_eq(pool_fences(&p), 2);
+	while (rec_at(p.rec, at)->kind != REC_FENCE)
+		at++;
+	rec_image(p.rec, at + 1, REC_NONE, 0, image);
 	ck_assert(!memcmp(image + place(0, &len), bytes, AREA));
 	pm_mem_unmap(image, SIZE);
 	pool_end(&p);

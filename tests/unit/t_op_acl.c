@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 
 #include "copy/copy.h"
+#include "meta/xattr.h"
+#include "op/op_i.h"
 #include "support/check_main.h"
 #include "support/pool.h"
 
@@ -197,7 +199,45 @@ START_TEST(a_full_pool_makes_no_half_nodes)
 }
 END_TEST
 
+/* In the pool as it is, whatever it is: what a hostile one has, checksums right. */
+static void plant(uint64_t node, const char *name, const void *value, size_t size)
+{
+	uint64_t mark = op_enter(&p.c);
+	struct inode *ip;
+	struct txn *t;
+
+	ck_assert_int_eq(op_get_rw(&p.c, node, &ip), 0);
+	inode_wrlock(ip);
+	t = txn_begin(p.fs, PMEMFS_OP_SETXATTR);
+	ck_assert_int_eq(xattr_set(t, ip, name, value, size, 0), 0);
+	ck_assert_int_eq(op_commit(t, mark), 0);
+	inode_unlock(ip);
+	inode_put(ip);
+	ck_assert_int_eq(op_leave(&p.c, mark, 0), 0);
+}
+
 /* Stored under another rule, by a hostile pool: not made sense of. */
+START_TEST(a_list_that_makes_no_sense)
+{
+	struct op_entry e;
+	size_t size;
+
+	start();
+	p.fs->opt.errors = FS_ERRORS_CONTINUE;
+	size = build(2);
+	list[4] = 0x20;					/* others, first */
+	plant(d, DEFAULT, list, size);
+	plant(f, ACCESS, list, size);
+	ck_assert_int_eq(op_mkdir(&p.c, d, "x", 1, 0777, &e), -EUCLEAN);
+	ck_assert_int_eq(pool_look(&p, d, "x"), -ENOENT);
+	ck_assert_int_eq(chmod_node(f, 0600), -EUCLEAN);
+	plant(d, DEFAULT, list, 3);
+	ck_assert_int_eq(op_mkdir(&p.c, d, "x", 1, 0777, &e), -EUCLEAN);
+	pool_end(&p);
+}
+END_TEST
+
+/* A bit of it that flipped. */
 START_TEST(a_list_in_disorder_is_damage)
 {
 	struct op_entry e;
@@ -219,4 +259,5 @@ START_TEST(a_list_in_disorder_is_damage)
 END_TEST
 
 CHECK_MAIN("op/acl", one_record_each, list_and_mode_survive_together, many_come_and_go,
-	   a_full_pool_makes_no_half_nodes, a_list_in_disorder_is_damage)
+	   a_full_pool_makes_no_half_nodes, a_list_that_makes_no_sense,
+	   a_list_in_disorder_is_damage)

@@ -364,7 +364,7 @@ static bool fenced(void)
 	return rec_now(p.rec) == 2 && rec_at(p.rec, 1)->kind == REC_FENCE;
 }
 
-static void begin_beside(struct op_read *r, struct op_piece *piece)
+static void begin_beside(struct op_read *r, struct op_piece *piece, enum fs_data data)
 {
 	unsigned nr = 1;
 	size_t got;
@@ -372,8 +372,7 @@ static void begin_beside(struct op_read *r, struct op_piece *piece)
 	pool_make(&p, SIZE);
 	f = pool_file(&p, ROOT, "f");
 	pool_fill(&p, f, 0, 'f', 3 * 4096);
-	pool_unmount(&p);			/* everything is durable */
-	pool_mount(&p);
+	pool_set_data(&p, data);		/* mounted anew: everything is durable */
 	f = pool_find(&p, ROOT, "f");
 	rec_log(p.rec, true);
 	atomic_store(&stop, false);
@@ -395,7 +394,7 @@ START_TEST(a_reader_is_not_waited_for)
 	pthread_t t;
 	uint64_t at;
 
-	begin_beside(&r, &piece);
+	begin_beside(&r, &piece, FS_DATA_ORDERED);
 	before = pool_now();
 	pool_fences(&p);
 	ck_assert_int_eq(pthread_create(&t, NULL, write_ab, &flags), 0);
@@ -417,4 +416,42 @@ START_TEST(a_reader_is_not_waited_for)
 }
 END_TEST
 
-CHECK_MAIN("op/threads", a_crowd, writers_of_one_file, a_reader_is_not_waited_for)
+/* Beside a reader: not one byte of the file changes before he is done (S1, S3). */
+static void waits_its_turn(enum fs_data data, uint32_t flags)
+{
+	struct op_setattr mode = { .valid = OP_SET_MODE, .mode = 04755 };
+	struct timespec while_ = { .tv_nsec = 200000000 };
+	struct op_piece piece;
+	struct op_attr a;
+	struct op_read r;
+	pthread_t t;
+
+	begin_beside(&r, &piece, data);
+	ck_assert_int_eq(op_read_done(&p.c, &r), 0);
+	ck_assert_int_eq(op_setattr(&p.c, f, &mode, &a), 0);
+	ck_assert_int_eq(op_read(&p.c, f, 0, 3 * 4096, &piece, &(unsigned){ 1 },
+				 &(size_t){ 0 }, &r), 0);
+	pool_fences(&p);
+	ck_assert_int_eq(pthread_create(&t, NULL, write_ab, &flags), 0);
+	nanosleep(&while_, NULL);
+	ck_assert(!atomic_load(&stop));
+	ck_assert(!memcmp((const uint8_t *)piece.base + 4090, "fffffff", 7));
+	ck_assert_int_eq(op_read_done(&p.c, &r), 0);
+	pthread_join(t, NULL);
+	ck_assert_int_eq(bad, 0);
+	ck_assert_uint_eq(pool_fences(&p), 2);
+	pool_expect(&p, f, 4090, "written", 7);
+	ck_assert_uint_eq(pool_attr(&p, f).mode & 07777,
+			  flags & OP_WRITE_KILL_PRIV ? 0755 : 04755);
+	pool_end(&p);
+}
+
+START_TEST(who_changes_more_waits)
+{
+	waits_its_turn(FS_DATA_ATOMIC, 0);
+	waits_its_turn(FS_DATA_ORDERED, OP_WRITE_KILL_PRIV);
+}
+END_TEST
+
+CHECK_MAIN("op/threads", a_crowd, writers_of_one_file, a_reader_is_not_waited_for,
+	   who_changes_more_waits)

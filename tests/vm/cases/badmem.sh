@@ -50,6 +50,7 @@ grep -q "bad memory at 0x" /tmp/fsck.log || fail "$(cat /tmp/fsck.log)"
 status=0
 fsck.pmemfs --media -y $pool >/tmp/fsck.log 2>&1 || status=$?
 cat /tmp/fsck.log
+[ $((status & ~5)) = 0 ] || fail "exit status of --media -y: $status"
 mount_pool $pool
 cmp /tmp/data $MNT/d/hit
 cmp /tmp/data $MNT/whole

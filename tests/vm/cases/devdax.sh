@@ -12,7 +12,10 @@ say "a log to replay, and nobody may write"
 mount_pool "$DEV"
 cp /vm/lib.sh $MNT/last
 kill_daemon
-before=$(sha256sum <"$DEV" 2>/dev/null || true)
+# a devdax device has no read(2), so no sha256sum either
+state() { for t in super slots log; do dump.pmemfs "$DEV" $t; done; }
+before=$(state)
+[ -n "$before" ] || fail "dump.pmemfs says nothing"
 fsck.pmemfs -n -f "$DEV" >/tmp/fsck.log || { cat /tmp/fsck.log; fail "fsck.pmemfs -n"; }
 grep -q "replayed (in memory only)" /tmp/fsck.log || fail "$(cat /tmp/fsck.log)"
 dump.pmemfs "$DEV" slots >/tmp/dump.log 2>&1 || { cat /tmp/dump.log; fail dump.pmemfs; }
@@ -21,6 +24,6 @@ mount_pool "$DEV" ro
 cmp /vm/lib.sh $MNT/last
 ! touch $MNT/new 2>/dev/null || fail "written to read-only"
 unmount_pool
-same "$(sha256sum <"$DEV" 2>/dev/null || true)" "$before" "the device after being looked at"
+same "$(state)" "$before" "superblock, slots and log after being looked at"
 fsck.pmemfs -n -f "$DEV" >/tmp/fsck.log
 grep -q "replayed (in memory only)" /tmp/fsck.log || fail "somebody replayed the log"
