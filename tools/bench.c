@@ -399,6 +399,9 @@ static int check(struct bench *b, const struct way *w, const struct size *s)
 		pm_copy_zero(b->pm, off, s->len);
 	if (pm_fence(b->pm))
 		return -EIO;
+	/* reading has changed the buffer, and the file in another way */
+	if (!w->reads && pwrite(b->file, b->buf, s->len, 0) != (ssize_t)s->len)
+		return -EIO;
 	w->move(b, w, off, s->len);
 	if (w->move == read_kernel && pread(b->file, b->buf, s->len, 0) != (ssize_t)s->len)
 		return -EIO;
