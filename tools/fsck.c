@@ -57,6 +57,7 @@ struct check {
 	struct repair_result rep;
 	uint64_t replayed, drained;
 	uint64_t bad_pages, bad_cleared;	/* with --media */
+	bool bad_more;			/* than can be remembered */
 	bool mended, in_use, quick, cancelled;
 	bool may_stop;			/* nothing has been written yet */
 	enum pass pass;
@@ -208,13 +209,17 @@ static void hide_bar(struct check *c)
 	c->percent = 0;
 }
 
+static int status_of(const struct check *c, int err);
+static void print_result(struct check *c, int status);
+
 static void show_bar(void *arg, unsigned permille)
 {
 	struct check *c = arg;
 
 	if (c->may_stop && interrupted()) {
-		hide_bar(c);
-		exit(FSCK_CANCELLED);
+		c->cancelled = true;
+		print_result(c, status_of(c, 0));
+		exit(status_of(c, 0));
 	}
 	if (c->bar == NO_BAR || permille / 10 == c->percent)
 		return;
@@ -324,6 +329,19 @@ static void print_json(struct check *c, int status)
 	json_object_put(o);
 }
 
+static void print_left(const struct check *c)
+{
+	uint64_t left = c->mended ? c->res.problems : c->rep.problems;
+	uint64_t bad = c->bad_pages - c->bad_cleared;
+
+	printf("%s: %llu problem%s left", c->path, (unsigned long long)left,
+	       left == 1 ? "" : "s");
+	if (bad || c->bad_more)
+		printf(", %llu page%s of bad memory%s", (unsigned long long)bad,
+		       bad == 1 ? "" : "s", c->bad_more ? " or more" : "");
+	putchar('\n');
+}
+
 static void print_result(struct check *c, int status)
 {
 	unsigned i;
@@ -335,11 +353,12 @@ static void print_result(struct check *c, int status)
 	}
 	if (status & (FSCK_FAILED | FSCK_CANCELLED)) {
 		if (status & FSCK_CANCELLED)
-			say(c, c->may_stop ? "interrupted, nothing was changed" :
+			say(c, c->may_stop && !c->bad_cleared ?
+			    "interrupted, nothing was changed" :
 			    "interrupted; run fsck.pmemfs again to finish");
 		return;
 	}
-	if (c->quick) {
+	if (c->quick && !(status & FSCK_LEFT)) {
 		say(c, "clean");
 		return;
 	}
@@ -347,8 +366,7 @@ static void print_result(struct check *c, int status)
 		printf("%12llu %s\n", (unsigned long long)stat_value(&c->res, i),
 		       stats[i].name);
 	if (status & FSCK_LEFT)
-		printf("%s: %llu problem%s left\n", c->path,
-		       (unsigned long long)c->rep.problems, c->rep.problems == 1 ? "" : "s");
+		print_left(c);
 	else
 		printf("%s: clean, %llu inodes, %llu/%llu blocks%s\n", c->path,
 		       (unsigned long long)c->res.inodes,
@@ -485,18 +503,33 @@ static void tell_media(void *arg, const char *line)
 		printf("%s: %s\n", c->path, line);
 }
 
+/* A yes from the terminal. Nothing is being written, so ^C may simply end us. */
+static bool answer(void)
+{
+	char line[16];
+	sigset_t set;
+	bool yes;
+
+	fflush(stdout);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	yes = fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return yes;
+}
+
 static bool may_clear(void *arg, uint64_t pages)
 {
 	const struct check *c = arg;
-	char line[16];
 
 	if (c->yes || c->look || c->preen)
 		return c->yes;
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !c->json) {
 		printf("%s: give up what was in %llu pages, zeros take its place? [y/N] ",
 		       c->path, (unsigned long long)pages);
-		fflush(stdout);
-		if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+		if (answer())
 			return true;
 	}
 	say(c, "bad memory was left as it is; fsck.pmemfs --media -y clears it");
@@ -511,10 +544,11 @@ static int check_media(struct check *c)
 
 	c->bad_pages = m.found;
 	c->bad_cleared = m.cleared;
+	c->bad_more = m.more;
 	if (!c->json && m.found && err != -EINTR)
 		printf("%s: %llu pages of bad memory, %llu of them cleared\n", c->path,
 		       (unsigned long long)m.found, (unsigned long long)m.cleared);
-	return m.cleared && err == -EIO ? 0 : err;
+	return err;
 }
 
 /* ---- looking --------------------------------------------------------------- */
@@ -601,15 +635,12 @@ static int tidy(struct check *c)
 /* One question about all of it; anything but a yes is a no. */
 static bool ask(const struct check *c)
 {
-	char line[16];
-
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || c->json)
 		return false;
 	printf("%s: %llu problem%s, of which %llu cannot be repaired without loss or doubt. "
 	       "Repair all? [y/N] ", c->path, (unsigned long long)c->rep.problems,
 	       c->rep.problems == 1 ? "" : "s", (unsigned long long)c->rep.ask);
-	fflush(stdout);
-	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+	return answer();
 }
 
 static bool may_repair(struct check *c)
@@ -686,7 +717,8 @@ static int status_of(const struct check *c, int err)
 
 	if (c->cancelled)
 		return status | FSCK_CANCELLED;
-	if ((!c->mended && c->rep.problems) || err == -EUCLEAN || c->bad_pages > c->bad_cleared)
+	if ((!c->mended && c->rep.problems) || err == -EUCLEAN ||
+	    c->bad_pages > c->bad_cleared || c->bad_more)
 		status |= FSCK_LEFT;
 	if (err && err != -EUCLEAN)
 		status |= FSCK_FAILED;
@@ -713,7 +745,7 @@ static int run(struct check *c)
 
 int main(int argc, char **argv)
 {
-	struct check c = { .bar = NO_BAR };
+	struct check c = { .bar = NO_BAR, .may_stop = true };
 	int status;
 
 	log_init("fsck.pmemfs");

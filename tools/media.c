@@ -37,6 +37,30 @@ static void tell(struct media *m, const char *fmt, ...)
 
 /* ---- find -------------------------------------------------------------------- */
 
+static bool is_readable(struct pm *pm, uint64_t blk)
+{
+	uint64_t mark = pm_fault_mark(pm);
+	bool faulted;
+
+	pm_touch(pm_at(pm, blk_off(blk), PMEMFS_BLOCK_SIZE), PMEMFS_BLOCK_SIZE);
+	faulted = pm_faulted(pm, mark);
+	pm_fault_repair(pm);
+	return !faulted;
+}
+
+/* A stand-in hides the rest of its unit: where one was needed, block by block. */
+static void read_step(struct pm *pm, uint64_t off, uint64_t end)
+{
+	uint64_t mark = pm_fault_mark(pm);
+
+	pm_touch(pm_at(pm, off, end - off), end - off);
+	if (!pm_faulted(pm, mark))
+		return;
+	pm_fault_repair(pm);
+	for (; off < end; off += PMEMFS_BLOCK_SIZE)
+		is_readable(pm, off_blk(off));
+}
+
 /* Every line of the pool once; what is bad is in pm_bad() afterwards. */
 static int read_all(struct media *m, struct pm *pm)
 {
@@ -44,8 +68,7 @@ static int read_all(struct media *m, struct pm *pm)
 
 	for (off = 0; off < size; off += n) {
 		n = min64(STEP, size - off);
-		pm_touch(pm_at(pm, off, n), n);
-		pm_fault_repair(pm);
+		read_step(pm, off, off + n);
 		if (m->stop(m->arg))
 			return -EINTR;
 	}
@@ -140,17 +163,6 @@ static int name_pages(struct media *m, struct pm *raw, const uint64_t *blk, size
 
 /* ---- clear ------------------------------------------------------------------- */
 
-static bool is_readable(struct pm *pm, uint64_t blk)
-{
-	uint64_t mark = pm_fault_mark(pm);
-	bool faulted;
-
-	pm_touch(pm_at(pm, blk_off(blk), PMEMFS_BLOCK_SIZE), PMEMFS_BLOCK_SIZE);
-	faulted = pm_faulted(pm, mark);
-	pm_fault_repair(pm);
-	return !faulted;
-}
-
 static int clear_pages(struct media *m, const uint64_t *blk, size_t nr)
 {
 	struct pm_config cfg = { .granularity = -1 };
@@ -165,13 +177,12 @@ static int clear_pages(struct media *m, const uint64_t *blk, size_t nr)
 			m->cleared++;
 			continue;
 		}
-		err = -EIO;
 		tell(m, "bad memory at 0x%llx: the device %s", (unsigned long long)blk_off(blk[i]),
 		     one == -ENOENT ? "does not list it, so it cannot be cleared" :
 		     "could not clear it");
 	}
 	pm_close(pm);
-	return err;
+	return 0;
 }
 
 int media_check(struct media *m)
@@ -190,6 +201,10 @@ int media_check(struct media *m)
 	err = read_all(m, pm);
 	if (!err)
 		err = list_pages(pm, &blk, &nr);
+	if (!err && pm_bad_count(pm) == PM_BAD_MAX) {
+		tell(m, "there may be more bad memory than is remembered; run this again");
+		m->more = true;
+	}
 	m->found = nr;
 	if (!err && nr)
 		err = name_pages(m, pm, blk, nr);

@@ -17,11 +17,13 @@ struct media {
 	bool (*stop)(void *arg);
 	void *arg;
 	uint64_t found, cleared;	/* pages */
+	bool more;			/* than can be remembered: look again */
 };
 
 /*
  * Read all of the pool, name whose each bad page is, clear them if allowed.
- * 0; -EINTR; -EIO: some could not be cleared; those of pm_open().
+ * 0, also if some could not be cleared (cleared < found); -EINTR; what pm_open()
+ * says.
  */
 int media_check(struct media *m);
 
