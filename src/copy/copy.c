@@ -94,14 +94,3 @@ int copy_settle(struct pm *pm)
 {
 	return pm_fence(pm);			/* L5, L20 */
 }
-
-void copy_get_stats(struct pm *pm, struct copy_stats *out)
-{
-	const struct counters *c = pm_counters(pm);
-
-	out->nocache_bytes = count_sum(c, COUNT_NOCACHE);
-	out->pipe_bytes = count_sum(c, COUNT_PIPE);
-	out->landed_bytes = count_sum(c, COUNT_LANDED);
-	out->zero_bytes = count_sum(c, COUNT_ZERO);
-	out->within_bytes = count_sum(c, COUNT_WITHIN);
-}

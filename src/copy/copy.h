@@ -15,7 +15,8 @@ struct pm;
 
 /*
  * Free blocks, reserved for a payload to be received into ("landing"): what is
- * written to a hole then need not be copied, because it is there already.
+ * written to a hole, or in place of a block (data=atomic), then need not be
+ * copied, because it is there already.
  */
 struct landing {
 	uint64_t off, len;	/* in the pool; len 0: nothing is reserved */
@@ -68,11 +69,5 @@ void copy_within(struct pm *pm, uint64_t to, uint64_t from, size_t len);
  * refused.
  */
 int copy_settle(struct pm *pm);
-
-/* Bytes by route so far (base/count.h). */
-struct copy_stats {
-	uint64_t nocache_bytes, pipe_bytes, landed_bytes, zero_bytes, within_bytes;
-};
-void copy_get_stats(struct pm *pm, struct copy_stats *out);
 
 #endif

@@ -29,7 +29,7 @@ struct fs_options {
 	bool nolock;		/* dump: open what someone else has open */
 	bool require_pmem;	/* refuse what does not survive power loss */
 	bool no_background;	/* no threads: tests, fsck, dump */
-	bool salvage;		/* fsck, dump: open even if the slots or the
+	bool salvage;		/* dump: open even if the slots or the
 				   log are damaged; reads only */
 	enum fs_log log;	/* fsck: what to do with a damaged log */
 	enum fs_errors errors;

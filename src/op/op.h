@@ -171,7 +171,6 @@ int op_pread(const struct op_ctx *c, uint64_t nodeid, void *buf, size_t len,
 	     uint64_t pos, size_t *got);
 
 #define OP_WRITE_KILL_PRIV	0x1u	/* clear suid/sgid first */
-#define OP_WRITE_APPEND		0x2u	/* at the end of the file, whatever pos */
 #define OP_WRITE_CACHE		0x4u	/* pages that the cache has accepted before */
 #define OP_WRITE_KEEP_TIMES	0x8u	/* the kernel will tell them (OP_SET_CACHE) */
 #define OP_WRITE_MAX		(1u << 20) /* what one record can always take (L17) */

@@ -239,13 +239,10 @@ int write_limits(struct writing *w)
 {
 	const struct pmemfs_inode *mi = inode_media(w->ip);
 	uint32_t flags = get32(mi->flags);
-	uint64_t size = get64(mi->size);
 	int err = op_reg_ok(w->ip);
 
 	if (err)
 		return err;
-	if (w->flags & OP_WRITE_APPEND)
-		w->pos = size;
 	/* What the page cache holds was accepted when nothing forbade it, and a
 	 * page of an append-only file begins before its end (flags.c). */
 	if ((flags & PMEMFS_FL_IMMUTABLE) && !(w->flags & OP_WRITE_CACHE))

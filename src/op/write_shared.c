@@ -109,8 +109,7 @@ int write_shared(struct writing *w, uint64_t mark)
 	struct fs *fs = w->ip->fs;
 	int err;
 
-	if (fs->opt.data == FS_DATA_ATOMIC || pm_granularity(fs->pm) == PM_GRAN_PAGE ||
-	    (w->flags & OP_WRITE_APPEND))
+	if (fs->opt.data == FS_DATA_ATOMIC || pm_granularity(fs->pm) == PM_GRAN_PAGE)
 		return 1;				/* S3 */
 	inode_rdlock(w->ip);
 	err = copy_shared(w);

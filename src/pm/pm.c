@@ -125,11 +125,6 @@ enum pm_kind pm_kind(const struct pm *pm)
 	return pm->m.kind;
 }
 
-int pm_fd(const struct pm *pm)
-{
-	return pm->m.fd;
-}
-
 bool pm_has_holes(const struct pm *pm)
 {
 	return pm->m.holes;

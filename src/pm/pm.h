@@ -62,7 +62,6 @@ void pm_close(struct pm *pm);
 uint64_t pm_size(const struct pm *pm);
 enum pm_granularity pm_granularity(const struct pm *pm);
 enum pm_kind pm_kind(const struct pm *pm);
-int pm_fd(const struct pm *pm);		/* -1: none (tests) */
 bool pm_has_holes(const struct pm *pm);	/* file blocks are missing */
 bool pm_survives_power_loss(const struct pm *pm);
 /*

@@ -33,12 +33,16 @@ static bool read_line(const char *path, char *buf, int size)
 
 static bool is_dram_set_aside(const char *real)
 {
-	char line[4096], *at;
+	char line[4096], *at = line;
 
 	if (!strstr(real, "/e820_pmem/") || !read_line("/proc/cmdline", line, sizeof(line)))
 		return false;
-	at = strstr(line, "memmap=");
-	return at && at[strcspn(at, "! ")] == '!';
+	while ((at = strstr(at, "memmap="))) {
+		at += strcspn(at, "! ");
+		if (*at == '!')
+			return true;
+	}
+	return false;
 }
 
 bool pm_device_keeps(dev_t dev, bool chr)

@@ -2,6 +2,7 @@
 /*
  * t_copy.c - both routes put the right bytes in place and leave them flushed
  */
+#include "base/count.h"
 #include "copy/copy.h"
 
 #include <errno.h>
@@ -69,7 +70,6 @@ static void expect_durable(uint64_t off, const uint8_t *want, size_t len)
 START_TEST(memory_route)
 {
 	static const size_t lens[] = { 1, 7, 63, 64, 65, 4096, 12345 };
-	struct copy_stats st;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
 		struct payload p = payload_mem(src, sizeof(src));
@@ -79,9 +79,8 @@ START_TEST(memory_route)
 		ck_assert_uint_eq(p.len, sizeof(src) - lens[i]);
 		ck_assert_ptr_eq(p.mem, src + lens[i]);
 		expect_durable(4096 + i, src, lens[i]);
-		copy_get_stats(pm, &st);
-		ck_assert_uint_eq(st.nocache_bytes, lens[i]);
-		ck_assert_uint_eq(st.pipe_bytes, 0);
+		ck_assert_uint_eq(count_sum(pm_counters(pm), COUNT_NOCACHE), lens[i]);
+		ck_assert_uint_eq(count_sum(pm_counters(pm), COUNT_PIPE), 0);
 		stop();
 	}
 }
@@ -89,7 +88,6 @@ END_TEST
 
 static void use_pipe(int granularity, unsigned windows)
 {
-	struct copy_stats st;
 	struct rec_counts n;
 	struct payload p;
 	int fd[2];
@@ -102,9 +100,8 @@ static void use_pipe(int granularity, unsigned windows)
 	ck_assert_int_eq(copy_in(pm, 8192, &p, sizeof(src) - 5000), 0);
 	expect_durable(8192, src + 5000, sizeof(src) - 5000);
 	ck_assert_uint_eq(p.len, 0);
-	copy_get_stats(pm, &st);
-	ck_assert_uint_eq(st.pipe_bytes, sizeof(src));
-	ck_assert_uint_eq(st.nocache_bytes, 0);
+	ck_assert_uint_eq(count_sum(pm_counters(pm), COUNT_PIPE), sizeof(src));
+	ck_assert_uint_eq(count_sum(pm_counters(pm), COUNT_NOCACHE), 0);
 	rec_counts(rec, &n);
 	ck_assert_uint_eq(n.windows, windows);
 	close(fd[0]);

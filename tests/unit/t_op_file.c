@@ -93,14 +93,12 @@ END_TEST
 
 START_TEST(append_and_limits)
 {
-	struct payload pl = payload_mem("tail", 4);
 	size_t done, got;
 	char c;
 
 	start(SIZE);
 	pool_fill(&p, f, 0, 'a', 100);
-	ck_assert_int_eq(op_write(&p.c, f, 7, &pl, OP_WRITE_APPEND, &done), 0);
-	ck_assert_uint_eq(done, 4);
+	pool_write(&p, f, 100, "tail", 4);
 	pool_expect(&p, f, 100, "tail", 4);
 	ck_assert_int_eq(pool_try_write(&p, f, PMEMFS_MAX_SIZE, "x", 1, &done), -EFBIG);
 	ck_assert_int_eq(pool_try_write(&p, f, UINT64_MAX - 1, "x", 1, &done), -EFBIG);
