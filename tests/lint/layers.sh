@@ -77,7 +77,7 @@ done
 third 'fuse(3/|_|\.h)' src/fuse/
 third '(linux/fuse\.h|liburing)' src/fuse/
 third 'libpmem' src/pm/pm_pmem2.c src/pm/badblocks.c
-third '(accel-config/|linux/idxd)' src/copy/copy_dsa.c
+third '(accel-config/|linux/idxd)' src/copy/dsa_find.c
 third '(blkid/|uuid/|json-c/|json\.h)' tools/
 third 'check\.h' nowhere
 third '/' nowhere
