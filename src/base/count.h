@@ -26,6 +26,10 @@ enum counter {
 	COUNT_FENCES, COUNT_FLUSHES, COUNT_FLUSHED, COUNT_COPIES, COUNT_COPIED, COUNT_STORED,
 	/* copy/: bytes of file data by the way they went */
 	COUNT_NOCACHE, COUNT_PIPE, COUNT_ZERO, COUNT_WITHIN, COUNT_LANDED,
+	/* by DSA: jobs, what they became, bytes of them by device and by CPU; then a counter
+	 * for each reason of copy/dsa.h why not */
+	COUNT_DSA_JOBS, COUNT_DSA_DESCRIPTORS, COUNT_DSA_BATCHES, COUNT_DSA_DEVICE,
+	COUNT_DSA_CPU, COUNT_DSA_WHY, COUNT_DSA_WHY_LAST = COUNT_DSA_WHY + 10,
 	/* answers to READ by the way they went */
 	COUNT_READ_MAPPED, COUNT_READ_COPIED,
 	/* meta/: the log */

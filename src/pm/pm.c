@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/bytes.h"
 #include "base/count.h"
@@ -135,6 +136,11 @@ bool pm_survives_power_loss(const struct pm *pm)
 	return pm->m.survives;
 }
 
+int pm_numa(const struct pm *pm)
+{
+	return pm->m.numa;
+}
+
 static const char *remark(const struct pm_map *m)
 {
 	if (m->kind == PM_TMPFS)
@@ -249,6 +255,14 @@ void pm_window_done(struct pm *pm, uint64_t off, size_t len)
 	PM_CHECK(pm, off, len);
 	count(pm, COUNT_STORED, len);
 	pm->be->window_done(&pm->m, off, len);
+}
+
+int pm_populate(struct pm *pm, uint64_t off, size_t len)
+{
+	uint64_t from = align_down(off, PMEMFS_BLOCK_SIZE);
+
+	PM_CHECK(pm, off, len);
+	return madvise(pm->m.base + from, off + len - from, MADV_POPULATE_WRITE) ? -errno : 0;
 }
 
 /*

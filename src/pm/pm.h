@@ -64,6 +64,7 @@ enum pm_granularity pm_granularity(const struct pm *pm);
 enum pm_kind pm_kind(const struct pm *pm);
 bool pm_has_holes(const struct pm *pm);	/* file blocks are missing */
 bool pm_survives_power_loss(const struct pm *pm);
+int pm_numa(const struct pm *pm);	/* node of the memory; -1: not known */
 /*
  * One line for people: "fsdax file, cache-line granularity, MAP_SYNC, 2 MiB
  * pages, NUMA node 0 (persistent memory)".
@@ -94,6 +95,12 @@ void pm_copy_zero(struct pm *pm, uint64_t off, size_t len);
  */
 void *pm_window(struct pm *pm, uint64_t off, size_t len);
 void pm_window_done(struct pm *pm, uint64_t off, size_t len);
+
+/*
+ * Let the pages be there for a device to store to. No byte changes. 0 or -errno: some
+ * cannot be had (a CPU that touches them may fault), or the kernel is too old.
+ */
+int pm_populate(struct pm *pm, uint64_t off, size_t len);
 
 /* ---- durability -------------------------------------------------------- */
 
