@@ -57,15 +57,15 @@ struct dsa_job {
 	 */
 	int err;
 	size_t by_device, by_cpu;	/* they add up to len */
-	bool durable;		/* no flush is needed any more, a fence is: only with
-				   dsa_opt.readback, and if nothing went wrong */
+	bool durable;		/* no flush is needed any more: only with dsa_opt.readback,
+				   if the device copied, and read back, every byte */
 
 	/* private to dsa_job.c: */
 	uint64_t mark;		/* pm_fault_mark() at submission */
 	uint64_t mid, mid_len;	/* the device's part: whole lines */
-	uint64_t submitted, due, deadline;	/* ns */
-	unsigned parts, open;	/* descriptors of it: all, not yet done */
-	struct dsa_job *next, *prev;	/* in flight, oldest first; or done */
+	uint64_t submitted, due;	/* ns; due: expected */
+	unsigned first, slots, open;	/* its descriptors: where, how many, not yet done */
+	struct dsa_job *next, *prev;	/* in flight, oldest first */
 };
 
 /* Why a job, or some of its bytes, went by the CPU. */
@@ -99,6 +99,8 @@ void dsa_close(struct dsa *d);
 struct dsa_port *dsa_port_open(struct dsa *d, unsigned max_jobs);
 /* No job is in flight (reap them: it ends, Q4). NULL is fine. */
 void dsa_port_close(struct dsa_port *p);
+/* So many requests besides have arrived at this thread and are not begun (policy). */
+void dsa_port_waiting(struct dsa_port *p, unsigned nr);
 
 /*
  * Would a job of len bytes be taken now? For whoever has to reserve blocks first. A
@@ -111,13 +113,14 @@ int dsa_submit(struct dsa_port *p, struct dsa_job *j);
 struct dsa_job *dsa_reap(struct dsa_port *p);
 unsigned dsa_inflight(const struct dsa_port *p);
 /*
- * ns until the next job is expected to be done; 0: poll now. Grows while one is overdue, so
- * that nobody spins for a dead device. UINT64_MAX: none in flight.
+ * How many ns a thread that has nothing else to do should sleep before it reaps; 0: now.
+ * Grows while a job is overdue, so that nobody spins for a dead device. UINT64_MAX: none is
+ * in flight.
  */
 uint64_t dsa_eta(const struct dsa_port *p);
 
 /* "wq0.1 (dedicated, MOVDIR64B, 32 entries), durability by CPU flush". */
-const char *dsa_describe(const struct dsa *d, char *buf, size_t size);
+const char *dsa_describe(struct dsa *d, char *buf, size_t size);
 
 struct dsa_stats {
 	uint64_t jobs, descriptors, batches, bytes_device, bytes_cpu;

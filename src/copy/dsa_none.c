@@ -36,6 +36,12 @@ void dsa_port_close(struct dsa_port *p)
 	(void)p;
 }
 
+void dsa_port_waiting(struct dsa_port *p, unsigned nr)
+{
+	(void)p;
+	(void)nr;
+}
+
 bool dsa_wants(struct dsa_port *p, size_t len)
 {
 	(void)p;
@@ -68,7 +74,7 @@ uint64_t dsa_eta(const struct dsa_port *p)
 	return UINT64_MAX;
 }
 
-const char *dsa_describe(const struct dsa *d, char *buf, size_t size)
+const char *dsa_describe(struct dsa *d, char *buf, size_t size)
 {
 	(void)d;
 	snprintf(buf, size, "not built");
