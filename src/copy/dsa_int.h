@@ -25,7 +25,7 @@
 #define DSA_BACKOFF_MIN	1000000000ull	/* ns off after a failure; doubled, up to */
 #define DSA_BACKOFF_MAX	60000000000ull
 #define DSA_REFUSED	64u		/* in a row, by a shared queue: look at sysfs */
-#define DSA_FAULTS	16u		/* page faults in a row, nothing without one: off */
+#define DSA_FAULTS	16u		/* page faults for good, nothing without between: off */
 #define DSA_AGAIN_MIN	16384u		/* bytes left by a page fault that are submitted again */
 #define DSA_SLOTS_MAX	1024u		/* descriptors of a port */
 

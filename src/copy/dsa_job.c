@@ -413,11 +413,12 @@ static void page_fault(struct dsa_port *p, unsigned i, uint8_t status)
 	if (!r->result && r->completed <= s->len - s->done)
 		s->done += r->completed;
 	close_slot(p, s);
+	/* the first to come to a page meets a fault, and many come at once: no reason to go off */
+	if (try_rest(p, i, status & DSA_STATUS_WRITE))
+		return;
 	dsa_count(p->d, DSA_WHY_FAULT);
 	if (atomic_fetch_add(&p->q->faults, 1) + 1 >= DSA_FAULTS)
 		dsa_queue_off(p->q, epoch, DSA_WHY_FAULT);
-	else
-		try_rest(p, i, status & DSA_STATUS_WRITE);
 }
 
 /* A copy is done with. lost: why, if it has no record. */

@@ -114,7 +114,7 @@ bool dsa_ops_parse(const char *text, uint64_t ops[4])
 
 	for (const char *at = text; *at; at = end) {
 		if (nr)
-			at += strspn(at, map ? "," : " ");
+			at += map ? 1 : strspn(at, " ");
 		if (!*at && !map)
 			break;
 		if (nr == most || !strchr("0123456789abcdefABCDEF", *at) || !*at)
