@@ -119,7 +119,9 @@ int dsa_open_on(struct dsa **out, struct pm *pm, const struct dsa_opt *opt,
 	if (!d)
 		return -ENOMEM;
 	for (unsigned i = 0; i < nr && d->nr < DSA_QUEUES_MAX; i++) {
-		if (d->nr && wq[i].shared && !d->queue[0].wq.shared)
+		/* best first; those that follow have to be its like */
+		if (d->nr && (wq[i].shared != d->queue[0].wq.shared ||
+			      wq[i].node != d->queue[0].wq.node))
 			continue;
 		err = dsa_queue_open(&d->queue[d->nr], &d->sys, &wq[i]);
 		if (err) {
