@@ -7,7 +7,9 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/log.h"
@@ -28,6 +30,8 @@ static struct {
 	bool dead;			/* executes nothing */
 	bool refuses;			/* ENQCMD, write() */
 	bool unmapped;			/* no portal for us */
+	bool readback;			/* it can */
+	uint32_t flags;			/* of the last copy of a request's */
 	int open_err;
 	uint8_t status;			/* instead of success, if not 0 */
 	enum dsa_wq_state state;
@@ -51,6 +55,9 @@ static void execute(const struct dsa_desc *c)
 {
 	struct dsa_record *r = (struct dsa_record *)(uintptr_t)c->record;
 	bool ours = c->size == 64;	/* the trial always works */
+
+	if (!ours)
+		dev.flags = DSA_FLAGS(c->op_flags);
 
 	ck_assert_uint_eq(DSA_OPCODE(c->op_flags), DSA_OP_MEMMOVE);
 	ck_assert_uint_eq(r->status, 0);
@@ -161,6 +168,8 @@ static void count_line(enum log_level level, const char *line)
 	snprintf(last_line, sizeof(last_line), "%s", line);
 }
 
+static struct dsa_opt opt;
+
 static int open_shared(bool shared)
 {
 	struct dsa_sys sys = {
@@ -171,21 +180,25 @@ static int open_shared(bool shared)
 	struct dsa_wq wq = {
 		.name = "wq0.1", .dev = "dsa0", .path = "/dev/dsa/wq0.1", .size = ENTRIES,
 		.threshold = ENTRIES, .max_transfer = 2 << 20, .node = -1, .shared = shared,
-		.readback = true,
+		.readback = dev.readback,
 	};
-	struct dsa_opt opt = { .mode = DSA_ON, .min = 4096 };
 	char why[256];
 
+	opt.min = 4096;
 	return dsa_open_on(&d, pm, &opt, &sys, &wq, 1, why, sizeof(why));
 }
 
-static void start_on(bool shared)
+static void start_pool(void)
 {
 	struct pm_config cfg = { .backend = &pm_backend_mem, .backend_arg = &mem,
 				 .granularity = -1 };
 
 	mem = (struct pm_mem){ .size = SIZE };
 	ck_assert_int_eq(pm_open(&pm, "-", &cfg), 0);
+}
+
+static void start_on(bool shared)
+{
 	for (size_t i = 0; i < LEN; i++)
 		src[i] = (uint8_t)(i * 7 + i / 256 + 1);
 	log_to(count_line);
@@ -198,6 +211,7 @@ static void start_on(bool shared)
 
 static void start(void)
 {
+	start_pool();
 	start_on(false);
 }
 
@@ -497,6 +511,7 @@ START_TEST(a_shared_queue_that_refuses)
 {
 	struct dsa_job j = { .off = 0, .src = src, .len = LEN };
 
+	start_pool();
 	start_on(true);
 	works();
 	dev.refuses = true;
@@ -536,11 +551,7 @@ END_TEST
 
 START_TEST(a_node_that_cannot_be_opened)
 {
-	struct pm_config cfg = { .backend = &pm_backend_mem, .backend_arg = &mem,
-				 .granularity = -1 };
-
-	mem = (struct pm_mem){ .size = SIZE };
-	ck_assert_int_eq(pm_open(&pm, "-", &cfg), 0);
+	start_pool();
 	dev.open_err = -EACCES;
 	ck_assert_int_eq(open_shared(false), -EACCES);
 	ck_assert_ptr_null(d);
@@ -565,7 +576,84 @@ START_TEST(a_node_that_cannot_be_opened)
 }
 END_TEST
 
+/* With all of it read back nothing has to be flushed; otherwise all of it has. */
+START_TEST(readback)
+{
+	struct dsa_job j = { .off = 0, .src = src, .len = LEN };
+
+	dev.readback = opt.readback = true;
+	start();
+	ck_assert_int_eq(dsa_submit(port, &j), 0);
+	run();
+	came_back(dsa_reap(port), &j, LEN);
+	ck_assert(j.durable && dev.flags & DSA_FLAG_DRDBK);
+	j.off = 1;
+	ck_assert_int_eq(dsa_submit(port, &j), 0);
+	run();
+	ck_assert_ptr_eq(dsa_reap(port), &j);
+	ck_assert(!j.durable);
+	stop();
+
+	/* it cannot; or nobody asked */
+	for (unsigned i = 0; i < 2; i++) {
+		dev.readback = i;
+		opt.readback = !i;
+		j.off = 0;
+		start();
+		ck_assert_int_eq(dsa_submit(port, &j), 0);
+		run();
+		came_back(dsa_reap(port), &j, LEN);
+		ck_assert(!j.durable);
+		ck_assert_uint_eq(dev.flags, DSA_FLAG_CRAV | DSA_FLAG_RCR);
+		stop();
+	}
+}
+END_TEST
+
+/* The pool's pages have gone: nobody may believe the blocks, and nothing dies of it. */
+START_TEST(a_pool_that_fails)
+{
+	struct pm_config cfg = { .granularity = PM_GRAN_LINE };
+	struct dsa_job j = { .off = 1 << 20, .src = src, .len = LEN };
+	char path[] = "/tmp/t_dsa_queue.XXXXXX";
+	int fd = mkstemp(path);
+
+	pm_fault_install();
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+	ck_assert_int_eq(pm_open(&pm, path, &cfg), 0);
+	unlink(path);
+	start_on(false);
+	works();
+	dev.status = DSA_ST_FAULT | DSA_STATUS_WRITE;
+	ck_assert_int_eq(ftruncate(fd, 1 << 20), 0);
+	ck_assert_int_eq(dsa_submit(port, &j), 0);
+	run();
+	ck_assert_ptr_eq(dsa_reap(port), &j);
+	ck_assert_int_eq(j.err, -EIO);
+	ck_assert_uint_eq(j.by_cpu, LEN);
+	ck_assert_uint_eq(why(DSA_WHY_MEDIUM), 1);
+
+	/* nor if another's fault may have put a page under ours while the device stored */
+	dev.status = 0;
+	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+	pm_fault_repair(pm);
+	works();
+	ck_assert_int_eq(dsa_submit(port, &j), 0);
+	ck_assert_int_eq(ftruncate(fd, 1 << 20), 0);
+	pm_write(pm, 2 << 20, src, 64);
+	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+	pm_fault_repair(pm);
+	run();
+	ck_assert_ptr_eq(dsa_reap(port), &j);
+	ck_assert_int_eq(j.err, -EIO);
+	ck_assert_uint_eq(j.by_device, LEN);
+	stop();
+	close(fd);
+}
+END_TEST
+
 CHECK_MAIN("dsa_queue", a_queue_is_tried_first, no_more_than_its_entries, no_answer,
 	   an_answer_while_draining, sysfs_says_why, a_slow_device, ever_longer_times,
 	   a_queue_that_wavers, status_codes, page_faults_only, a_shared_queue_that_refuses,
-	   where_mmap_is_refused, a_node_that_cannot_be_opened)
+	   where_mmap_is_refused, a_node_that_cannot_be_opened, readback, a_pool_that_fails)
