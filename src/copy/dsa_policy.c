@@ -22,14 +22,17 @@
 #define AHEAD		64u
 #define SLACK		0.01
 
-/* Sleeping and waking up costs some microseconds, and comes late by some. */
+/*
+ * Going to sleep and waking up costs some microseconds, and comes late by some. What is
+ * expected is a guess, so half of it is slept, and then half of what is left.
+ */
 #define NAP_MIN		50000u
-#define NAP_EARLY	10000u
+#define NAP_OF		2u
 #define NAP_LATE	8u
 
 const struct dsa_kind dsa_kind_dsa = {
 	.name = "dsa",
-	.latency = 1140, .hold = 650, .engine_rate = 30.7, .device_rate = 30.7, .engines = 1,
+	.latency = 1140, .hold = 790, .engine_rate = 30.7, .device_rate = 30.7, .engines = 1,
 	.submit = 100, .reap = 50,
 };
 
@@ -56,31 +59,32 @@ static double cpu_time(const struct dsa_kind *k, const struct dsa_medium *m, dou
 	return k->submit + k->reap + len * (k->cpu_byte + m->flush_byte);
 }
 
+/* Of so many engines together. */
 static double wire_rate(const struct dsa_kind *k, const struct dsa_medium *m, double engines)
 {
 	return least(least(engines * k->engine_rate, k->device_rate), m->device_max);
 }
 
-/* Of a job alone, until it is durable. */
-static double alone(const struct dsa_kind *k, const struct dsa_medium *m, double len)
-{
-	return k->latency + len / wire_rate(k, m, 1) + cpu_time(k, m, len);
-}
-
-/* The rate of so many such jobs. */
+/* The rate of so many such jobs, of which a thread has `own`. */
 static double by_device(const struct dsa_kind *k, const struct dsa_medium *m, double len,
-			double jobs)
+			double jobs, double own)
 {
-	double rate = wire_rate(k, m, k->engines);
+	/*
+	 * Engines side by side share the memory, and jobs of one thread its time: one
+	 * of its others in two is served in between.
+	 */
+	double abreast = least(k->engines, jobs);
+	double each = k->latency + abreast * len / wire_rate(k, m, abreast) +
+		      (1 + own) / 2 * cpu_time(k, m, len);
+	double rate = least(wire_rate(k, m, k->engines), jobs * len / each);
 
-	rate = least(rate, jobs * len / alone(k, m, len));
-	return least(rate, k->engines * len / (k->hold + len / k->engine_rate));
+	return k->hold > 0 ? least(rate, k->engines * len / k->hold) : rate;
 }
 
 bool dsa_policy_use(const struct dsa_kind *k, const struct dsa_medium *m,
 		    const struct dsa_load *l, size_t len, uint64_t min)
 {
-	double own = 1.0 + l->own + l->waiting, jobs = 1.0 + l->queue + l->waiting + l->copying;
+	double own = 1.0 + l->own + l->waiting, jobs = 1.0 + l->queue + l->waiting + l->serving;
 	double threads = jobs / own, size = (double)len, cpus;
 
 	if (min)					/* O4 */
@@ -91,7 +95,7 @@ bool dsa_policy_use(const struct dsa_kind *k, const struct dsa_medium *m,
 		return false;
 	/* O2 has seen to it that the threads have the time for either */
 	cpus = least(threads * m->cpu_rate, m->cpu_max);
-	return by_device(k, m, size, jobs) >= (1 - SLACK) * cpus;	/* O1 */
+	return by_device(k, m, size, jobs, own) >= (1 - SLACK) * cpus;	/* O1 */
 }
 
 uint64_t dsa_policy_expect(const struct dsa_kind *k, const struct dsa_medium *m,
@@ -104,7 +108,7 @@ uint64_t dsa_policy_expect(const struct dsa_kind *k, const struct dsa_medium *m,
 uint64_t dsa_policy_nap(uint64_t eta, uint64_t late)
 {
 	if (eta)
-		return eta > NAP_MIN ? eta - NAP_EARLY : 0;
+		return eta > NAP_MIN ? eta / NAP_OF : 0;
 	/* Overdue: the longer it is, the less a little more matters. */
 	return late / NAP_LATE > NAP_MIN ? late / NAP_LATE : 0;
 }

@@ -19,7 +19,7 @@
 struct dsa_kind {
 	const char *name;
 	double latency;		/* of a job alone, besides its bytes */
-	double hold;		/* that a descriptor keeps an engine, besides its bytes */
+	double hold;		/* before an engine takes the next job, at least */
 	double engine_rate;	/* of one engine */
 	double device_rate;	/* of all of them */
 	unsigned engines;
@@ -46,11 +46,11 @@ struct dsa_medium dsa_medium(bool pmem, bool flush);
 
 /* Who else wants the memory while this request is decided. */
 struct dsa_load {
-	unsigned queue;		/* jobs in flight on the device, of all threads */
-	uint64_t ahead;		/* bytes that they have left, at most */
+	unsigned queue;		/* jobs submitted and not reaped, of all threads */
+	uint64_t ahead;		/* their bytes */
 	unsigned own;		/* of those jobs, this thread's */
 	unsigned waiting;	/* requests that this thread has, and has not begun */
-	unsigned copying;	/* other threads that copy by CPU now */
+	unsigned serving;	/* other threads that copy or flush now */
 };
 
 /*

@@ -54,10 +54,35 @@ START_TEST(waiting_requests_lower_the_cutoff)
 }
 END_TEST
 
+/* One of two is served while the other is under way, if that is for long enough. */
+START_TEST(one_thread_with_two)
+{
+	struct dsa_load l = { .waiting = 1 };
+
+	ck_assert(use(&dsa_kind_dsa, dsa_medium(true, true), l, 4 * KIB));
+	ck_assert(!use(&dsa_kind_dsa, dsa_medium(false, true), l, 16 * KIB));
+	ck_assert(use(&dsa_kind_dsa, dsa_medium(false, true), l, 64 * KIB));
+}
+END_TEST
+
+/* Four jobs side by side take as long as each other, and nothing flows while all are flushed. */
+START_TEST(engines_share_the_memory)
+{
+	struct dsa_load l = { .queue = 3 };
+	struct dsa_kind four = dsa_kind_dsa;
+
+	four.engines = 4;
+	ck_assert(!use(&four, dsa_medium(true, true), l, 64 * KIB));
+	ck_assert(use(&dsa_kind_dsa, dsa_medium(true, true), l, 64 * KIB));
+	l.queue = 7;
+	ck_assert(use(&four, dsa_medium(true, true), l, 64 * KIB));
+}
+END_TEST
+
 /* Sixteen CPUs fill the memory with pieces of 4 KiB; one engine does not, four do. */
 START_TEST(the_device_must_keep_up)
 {
-	static const struct dsa_load l[] = { { .copying = 15 }, { .queue = 15 } };
+	static const struct dsa_load l[] = { { .serving = 15 }, { .queue = 15 } };
 	struct dsa_kind four = dsa_kind_dsa;
 
 	four.engines = 4;
@@ -164,6 +189,7 @@ START_TEST(naps)
 END_TEST
 
 CHECK_MAIN("copy/dsa_policy", alone_latency_decides, waiting_requests_lower_the_cutoff,
-	   the_device_must_keep_up, among_many_time_decides, another_kind_another_cutoff,
+	   one_thread_with_two, engines_share_the_memory, the_device_must_keep_up,
+	   among_many_time_decides, another_kind_another_cutoff,
 	   a_small_one_does_not_stand_behind_large_ones, the_administrator_replaces_the_rule,
 	   what_to_expect, naps)
