@@ -9,9 +9,9 @@
  *   O2  And in time: what the CPU still does for the request (submit, reap, flush)
  *       is less than copying it. So among many, when both are held up by the
  *       memory, the device has it, and the CPU is given back.
- *   O3  A request does not queue behind more than AHEAD times its own bytes: a
- *       small one is not held up by a line of large ones for the sake of
- *       the little time it costs.
+ *   O3  A request does not queue behind others that are on average more than
+ *       LARGER times its size: it would wait long for the sake of the little time
+ *       that it costs.
  *   O4  An administrator's dsa_min replaces all of this by one number.
  *
  * Where the device would move the same but for SLACK, it gets the request: the
@@ -19,20 +19,20 @@
  */
 #include "copy/dsa_policy.h"
 
-#define AHEAD		64u
+#define LARGER		16.0
 #define SLACK		0.01
 
 /*
  * Going to sleep and waking up costs some microseconds, and comes late by some. What is
  * expected is a guess, so half of it is slept, and then half of what is left.
  */
-#define NAP_MIN		50000u
+#define NAP_MIN		25000u
 #define NAP_OF		2u
-#define NAP_LATE	8u
+#define NAP_LATE	4u
 
 const struct dsa_kind dsa_kind_dsa = {
 	.name = "dsa",
-	.latency = 1140, .hold = 790, .engine_rate = 30.7, .device_rate = 30.7, .engines = 1,
+	.latency = 1140, .hold = 790, .engine_rate = 30.7, .device_rate = 29.9, .engines = 1,
 	.submit = 100, .reap = 50,
 };
 
@@ -89,7 +89,7 @@ bool dsa_policy_use(const struct dsa_kind *k, const struct dsa_medium *m,
 
 	if (min)					/* O4 */
 		return len >= min;
-	if (l->ahead / AHEAD > len)			/* O3 */
+	if ((double)l->ahead > LARGER * size * l->queue)	/* O3 */
 		return false;
 	if (cpu_time(k, m, size) >= size / m->cpu_rate)	/* O2 */
 		return false;
@@ -107,8 +107,8 @@ uint64_t dsa_policy_expect(const struct dsa_kind *k, const struct dsa_medium *m,
 
 uint64_t dsa_policy_nap(uint64_t eta, uint64_t late)
 {
-	if (eta)
-		return eta > NAP_MIN ? eta / NAP_OF : 0;
 	/* Overdue: the longer it is, the less a little more matters. */
-	return late / NAP_LATE > NAP_MIN ? late / NAP_LATE : 0;
+	uint64_t nap = eta ? eta / NAP_OF : late / NAP_LATE;
+
+	return nap < NAP_MIN ? 0 : nap;
 }

@@ -22,7 +22,7 @@ struct dsa_kind {
 	double hold;		/* before an engine takes the next job, at least */
 	double engine_rate;	/* of one engine */
 	double device_rate;	/* of all of them */
-	unsigned engines;
+	double engines;		/* how many */
 	double submit, reap;	/* CPU time for a job, */
 	double cpu_byte;	/* and for each byte of it (pinning, mapping) */
 };

@@ -132,6 +132,11 @@ START_TEST(a_small_one_does_not_stand_behind_large_ones)
 	ck_assert(!use(&dsa_kind_dsa, dsa_medium(true, true), l, 64 * KIB));
 	l.ahead = 16 * 64 * KIB;
 	ck_assert(use(&dsa_kind_dsa, dsa_medium(true, true), l, 64 * KIB));
+	/* however many there are */
+	l = (struct dsa_load){ .queue = 1, .ahead = 2 * MIB };
+	ck_assert(!use(&dsa_kind_dsa, dsa_medium(true, true), l, 64 * KIB));
+	l = (struct dsa_load){ .queue = 1000, .ahead = 1000ull * 64 * KIB };
+	ck_assert(use(&dsa_kind_dsa, dsa_medium(true, true), l, 64 * KIB));
 }
 END_TEST
 
@@ -173,14 +178,14 @@ START_TEST(naps)
 	uint64_t all = 0;
 
 	ck_assert_uint_eq(dsa_policy_nap(0, 0), 0);
-	ck_assert_uint_eq(dsa_policy_nap(50000, 0), 0);
-	for (uint64_t eta = 50001; eta < 10000000; eta += 977) {
+	ck_assert_uint_eq(dsa_policy_nap(49000, 0), 0);
+	for (uint64_t eta = 50000; eta < 10000000; eta += 977) {
 		ck_assert_uint_gt(dsa_policy_nap(eta, 0), 0);
 		ck_assert_uint_lt(dsa_policy_nap(eta, 0), eta);
 	}
-	ck_assert_uint_eq(dsa_policy_nap(0, 300000), 0);
+	ck_assert_uint_eq(dsa_policy_nap(0, 90000), 0);
 	/* overdue by a second: seldom looked at, and a little late at most */
-	for (uint64_t late = 500000; late < 1000000000; late += dsa_policy_nap(0, late)) {
+	for (uint64_t late = 100000; late < 1000000000; late += dsa_policy_nap(0, late)) {
 		ck_assert_uint_gt(dsa_policy_nap(0, late), 0);
 		ck_assert_uint_le(dsa_policy_nap(0, late), late / 4);
 		ck_assert_uint_le(++all, 200);
