@@ -4,7 +4,7 @@
  *
  * `copy` prints the table that says which way of storing and reading is the
  * fastest here: each way, from 64 bytes to 4 MiB one after the other, and
- * 4 KiB in random order.
+ * 4 KiB in random order. `dsa-model` is in bench_dsa.c.
  *
  *   B1  Nothing of value is stored to: the place is memory of our own, a file
  *       made for it and removed, or blocks of a pool that are free, reserved as
@@ -34,8 +34,7 @@
 #include "meta/fs.h"
 #include "pm/pm.h"
 #include "pm/ways.h"
-
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+#include "tools/bench.h"
 
 #define MIB		(1ull << 20)
 #define LARGEST		(4 * MIB)
@@ -547,6 +546,7 @@ static void print_json(struct bench *b)
 static void usage(FILE *f)
 {
 	fputs("usage: pmemfs-bench copy [--json] [--rounds N] [--time MS] [--size MIB] [PLACE]\n"
+	      "       pmemfs-bench dsa-model [-h] ...\n"
 	      "       pmemfs-bench -V | -h\n"
 	      "Measure each way to write and read the memory of PLACE: free space of a pool\n"
 	      "that is not mounted, or a file made in a folder; without one, DRAM.\n\n"
@@ -618,6 +618,8 @@ int main(int argc, char **argv)
 	int err;
 
 	log_init("pmemfs-bench");
+	if (argc > 1 && !strcmp(argv[1], "dsa-model"))
+		return bench_dsa_model(argc - 1, argv + 1);
 	err = take_options(&b, argc, argv);
 	if (err)
 		return err - 1;
