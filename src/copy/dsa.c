@@ -238,3 +238,16 @@ void dsa_stats(const struct dsa *d, struct dsa_stats *s)
 	for (unsigned i = 0; i < d->nr; i++)
 		s->queues_on += atomic_load(&d->queue[i].state) == DSA_QUEUE_ON;
 }
+
+const char *dsa_why_name(enum dsa_reason why)
+{
+	static const char *const name[DSA_NR_WHY] = {
+		[DSA_WHY_SMALL] = "small", [DSA_WHY_POLICY] = "policy",
+		[DSA_WHY_FULL] = "full", [DSA_WHY_OFF] = "off", [DSA_WHY_FAULT] = "fault",
+		[DSA_WHY_STATUS] = "status", [DSA_WHY_TIMEOUT] = "timeout",
+		[DSA_WHY_HALTED] = "halted", [DSA_WHY_DISABLED] = "disabled",
+		[DSA_WHY_GONE] = "gone", [DSA_WHY_MEDIUM] = "medium",
+	};
+
+	return name[why];
+}

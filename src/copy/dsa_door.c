@@ -9,9 +9,11 @@
  * The portal is in rax and the descriptor in rdx, always, so that a test can stand in for
  * an instruction that its CPU does not have.
  */
-#include <cpuid.h>
-
 #include "copy/dsa_int.h"
+
+#ifdef __x86_64__
+
+#include <cpuid.h>
 
 #define ECX_MOVDIR64B	(1u << 28)	/* CPUID leaf 7 */
 #define ECX_ENQCMD	(1u << 29)
@@ -40,3 +42,25 @@ bool dsa_door_enqcmd(void *place, const struct dsa_desc *d)
 		     : "=r"(refused) : "a"(place), "d"(d) : "memory", "cc");
 	return !refused;
 }
+
+#else	/* no machine of another kind has the device */
+
+void dsa_door_has(bool *movdir64b, bool *enqcmd)
+{
+	*movdir64b = *enqcmd = false;
+}
+
+void dsa_door_movdir64b(void *place, const struct dsa_desc *d)
+{
+	(void)place;
+	(void)d;
+}
+
+bool dsa_door_enqcmd(void *place, const struct dsa_desc *d)
+{
+	(void)place;
+	(void)d;
+	return false;
+}
+
+#endif

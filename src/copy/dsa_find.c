@@ -3,17 +3,14 @@
  * dsa_find.c - which work queues there are: the only user of libaccel-config
  *
  * The library lists devices and queues, and knows the node of each; what a queue
- * can do is read from sysfs (dsa_sysfs.c). A queue that is named by hand needs no
- * list, and no library.
+ * can do is read from sysfs (dsa_sysfs.c). Without the library there is no list
+ * (dsa_find_none.c), and a queue has to be named.
  *
  * Best first: queues of the pool's NUMA node before others, and dedicated ones before
  * shared ones.
  */
 #include <accel-config/libaccel_config.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -110,31 +107,4 @@ unsigned dsa_find(int node, struct dsa_wq *wq, unsigned max, bool *any, char *wh
 	}
 	accfg_unref(ctx);
 	return f.nr;
-}
-
-int dsa_find_named(const char *path, struct dsa_wq *wq, char *why, size_t size)
-{
-	char real[PATH_MAX];
-	const char *name;
-
-	*wq = (struct dsa_wq){ .node = -1 };
-	if (!realpath(path, real)) {
-		int err = -errno;
-
-		snprintf(why, size, "%s: %s", path, strerror(-err));
-		return err;
-	}
-	if (strlen(path) >= sizeof(wq->path)) {
-		snprintf(why, size, "%s: %s", path, strerror(ENAMETOOLONG));
-		return -ENAMETOOLONG;
-	}
-	snprintf(wq->path, sizeof(wq->path), "%s", path);
-	name = strrchr(real, '/') + 1;
-	snprintf(wq->name, sizeof(wq->name), "%.31s", name);
-	return dsa_sysfs_wq("", wq, why, size);
-}
-
-enum dsa_wq_state dsa_find_again(struct dsa_wq *wq)
-{
-	return dsa_sysfs_state("", wq);
 }

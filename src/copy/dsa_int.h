@@ -2,7 +2,8 @@
 /*
  * dsa_int.h - the parts of the DSA engine; private to src/copy and its tests
  *
- *   dsa_find.c   which work queues are there, and what they can do
+ *   dsa_find.c   which work queues are there (libaccel-config, or _none)
+ *   dsa_sysfs.c  what one of them is
  *   dsa_sys.c    system calls
  *   dsa_door.c   the instructions that submit
  *   dsa_queue.c  one queue: on, off, tried; submission
@@ -29,7 +30,7 @@
 #define DSA_AGAIN_MIN	16384u		/* bytes left by a page fault that are submitted again */
 #define DSA_SLOTS_MAX	1024u		/* descriptors of a port */
 
-/* ---- what a queue is (dsa_find.c) -------------------------------------------- */
+/* ---- what a queue is (dsa_find.c, dsa_sysfs.c) -------------------------------------------- */
 
 struct dsa_wq {
 	char name[32];			/* "wq0.1": in /sys/bus/dsa/devices */

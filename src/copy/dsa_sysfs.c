@@ -16,6 +16,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -343,4 +344,33 @@ bool dsa_sysfs_sound(const char *root, char *why, size_t size)
 	if (err == -ENOENT)
 		because(s, 0, "no work queues are configured (accel-config)");
 	return !err;
+}
+
+/* ---- named, not found ------------------------------------------------------------------ */
+
+int dsa_find_named(const char *path, struct dsa_wq *wq, char *why, size_t size)
+{
+	char real[PATH_MAX];
+	const char *name;
+
+	*wq = (struct dsa_wq){ .node = -1 };
+	if (!realpath(path, real)) {
+		int err = -errno;
+
+		snprintf(why, size, "%s: %s", path, strerror(-err));
+		return err;
+	}
+	if (strlen(path) >= sizeof(wq->path)) {
+		snprintf(why, size, "%s: %s", path, strerror(ENAMETOOLONG));
+		return -ENAMETOOLONG;
+	}
+	snprintf(wq->path, sizeof(wq->path), "%s", path);
+	name = strrchr(real, '/') + 1;
+	snprintf(wq->name, sizeof(wq->name), "%.31s", name);
+	return dsa_sysfs_wq("", wq, why, size);
+}
+
+enum dsa_wq_state dsa_find_again(struct dsa_wq *wq)
+{
+	return dsa_sysfs_state("", wq);
 }
