@@ -199,9 +199,10 @@ static int get_limits(const char *root, struct dsa_wq *wq, struct sentence s)
 				 INT64_MAX, &transfer, s);
 	if (!err)
 		err = get_number(root, wq->name, "max_batch_size", 0, 1 << 20, &batch, s);
-	if (!err)
-		err = get_number(root, wq->name, "block_on_fault", 0, 1, &bof, s);
 	if (err)
+		return err;
+	err = get_number(root, wq->name, "block_on_fault", 0, 1, &bof, s);
+	if (err && err != -ENOENT)		/* we do without */
 		return err;
 	wq->size = (unsigned)size;
 	wq->threshold = (unsigned)(threshold ? threshold : size);
@@ -295,51 +296,36 @@ bool dsa_sysfs_any(const char *root)
 	return !each(root, "dsa", NULL, (struct sentence){ NULL, 0 });
 }
 
-static int all_there(const char *root, const char *dir, const char *const *attr, unsigned nr,
-		     struct sentence s)
+static int must_have(const char *root, const char *dir, const char *attr, struct sentence s)
 {
 	char buf[ATTR_MAX];
+	int err = attr_line(root, dir, attr, buf);
 
-	for (unsigned i = 0; i < nr; i++) {
-		int err = attr_line(root, dir, attr[i], buf);
-
-		if (err && err != -ENODATA)
-			return because(s, -EINVAL, "%s/%s: %s: libaccel-config cannot be asked "
-				       "(name a queue: dsa_wq=)", dir, attr[i], strerror(-err));
-	}
-	return 0;
+	if (!err || err == -ENODATA)
+		return 0;
+	return because(s, -EINVAL, "%s/%s: %s: libaccel-config cannot be asked (name a queue: "
+		       "dsa_wq=)", dir, attr, strerror(-err));
 }
 
+/* Without it the device is passed over in silence. */
 static int device_sound(const char *root, const char *dev, struct sentence s)
 {
-	static const char *const attr[] = {
-		"max_groups", "max_work_queues", "max_engines", "max_work_queues_size",
-		"numa_node", "max_batch_size", "max_transfer_size", "op_cap", "gen_cap",
-		"configurable", "pasid_enabled", "cdev_major", "version", "state", "clients",
-		"cmd_status",
-	};
-
-	return all_there(root, dev, attr, ARRAY_SIZE(attr), s);
+	return must_have(root, dev, "cmd_status", s);
 }
 
+/* Without it the process ends, whatever the queue is: version 3.5.3. */
 static int queue_sound(const char *root, const char *wq, struct sentence s)
 {
-	static const char *const attr[] = {
-		"group_id", "size", "priority", "block_on_fault", "mode", "state", "cdev_minor",
-		"type", "name", "threshold", "max_batch_size", "max_transfer_size",
-	};
-
-	return all_there(root, wq, attr, ARRAY_SIZE(attr), s);
+	return must_have(root, wq, "type", s);
 }
 
+/* No more than that: kernels hide attributes that a device has no use for. */
 bool dsa_sysfs_sound(const char *root, char *why, size_t size)
 {
 	struct sentence s = { why, size };
 	int err = each(root, "dsa", device_sound, s);
 
 	if (!err)
-		err = each(root, "iax", device_sound, s);
-	if (!err || err == -ENOENT)
 		err = each(root, "wq", queue_sound, s);
 	if (err == -ENOENT)
 		because(s, 0, "no work queues are configured (accel-config)");

@@ -9,7 +9,7 @@
 
 /* Has the machine a DSA at all? */
 bool dsa_sysfs_any(const char *root);
-/* Is all there that libaccel-config reads? false: `why` says what is not. */
+/* Is all there without which libaccel-config fails? false: `why` says what is not. */
 bool dsa_sysfs_sound(const char *root, char *why, size_t size);
 /*
  * Fill in what the queue wq->name is; wq->path stays. 0, or -errno: `why` says why it cannot
