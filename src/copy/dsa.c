@@ -50,6 +50,7 @@ bool dsa_policy_says(const struct dsa *d, size_t len, unsigned own, unsigned wai
 	struct dsa_load l = {
 		.queue = (unsigned)atomic_load_explicit(&d->inflight, memory_order_relaxed),
 		.ahead = bytes_inflight(d), .own = own, .waiting = waiting,
+		.serving = atomic_load_explicit(&d->serving, memory_order_relaxed),
 	};
 
 	return dsa_policy_use(&dsa_kind_dsa, &d->medium, &l, len, d->min);

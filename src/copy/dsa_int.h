@@ -176,6 +176,7 @@ struct dsa {
 	unsigned nr;			/* queues */
 	pthread_mutex_t lock;		/* who has which queue */
 	_Atomic uint64_t inflight, inflight_max;	/* jobs */
+	_Atomic unsigned serving;	/* threads that copy or flush what no device does */
 	struct dsa_queue queue[DSA_QUEUES_MAX];
 };
 

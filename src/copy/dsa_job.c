@@ -29,6 +29,7 @@
 
 #define LINE		64u
 #define PAGE		4096u
+#define COUNTED		16384u		/* shorter copies are over before they count */
 #define TYPICAL		(1u << 20)	/* bytes of a job that slots are provided for */
 
 struct slot {
@@ -52,6 +53,7 @@ struct dsa_port {
 	struct slot *slot;
 	size_t pages_size;
 	unsigned max_jobs, inflight, waiting;
+	bool serving;			/* counted as a thread that copies or flushes */
 	struct dsa_job *oldest, *newest;
 	uint64_t look_at;		/* not before: a look at sysfs */
 };
@@ -88,11 +90,24 @@ struct dsa_port *dsa_port_open(struct dsa *d, unsigned max_jobs)
 	return p;
 }
 
+/* From a refusal, or a job handed out, until the thread is back: load for the others. */
+static void serves(struct dsa_port *p, bool yes)
+{
+	if (p->serving == yes)
+		return;
+	p->serving = yes;
+	if (yes)
+		atomic_fetch_add_explicit(&p->d->serving, 1, memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&p->d->serving, 1, memory_order_relaxed);
+}
+
 void dsa_port_close(struct dsa_port *p)
 {
 	if (!p)
 		return;
 	assert(!p->inflight);
+	serves(p, false);
 	dsa_queue_leave(p->d, p->q);
 	dsa_pages_free(p->desc, p->pages_size);
 	free(p->slot);
@@ -131,15 +146,15 @@ bool dsa_wants(struct dsa_port *p, size_t len)
 {
 	struct dsa *d = p->d;
 
+	serves(p, false);
 	if (len < d->min || len < 2 * LINE)
 		return refuse(p, DSA_WHY_SMALL);
 	if (!dsa_queue_ready(p->q))
 		return refuse(p, DSA_WHY_OFF);
-	if (p->inflight >= p->max_jobs)
-		return refuse(p, DSA_WHY_FULL);
-	if (!dsa_policy_says(d, len, p->inflight, p->waiting))
-		return refuse(p, DSA_WHY_POLICY);
-	return true;
+	if (p->inflight < p->max_jobs && dsa_policy_says(d, len, p->inflight, p->waiting))
+		return true;
+	serves(p, len >= COUNTED);
+	return refuse(p, p->inflight < p->max_jobs ? DSA_WHY_POLICY : DSA_WHY_FULL);
 }
 
 /* ---- a job becomes descriptors ------------------------------------------------------ */
@@ -534,12 +549,14 @@ static void watch(struct dsa_port *p)
 
 struct dsa_job *dsa_reap(struct dsa_port *p)
 {
+	serves(p, false);
 	/* twice: what the watch gave up is done then */
 	for (unsigned turn = 0; turn < 2 && p->oldest; turn++) {
 		for (struct dsa_job *j = p->oldest; j; j = j->next) {
 			poll_job(p, j);
 			if (!j->open) {
 				finish(p, j);
+				serves(p, j->len >= COUNTED);
 				return j;
 			}
 		}

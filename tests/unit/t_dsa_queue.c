@@ -653,7 +653,48 @@ START_TEST(a_pool_that_fails)
 }
 END_TEST
 
+/*
+ * In DRAM the CPU copies what comes alone. Threads that copy or flush are not alone; one
+ * that is back asks, reaps or closes its port.
+ */
+START_TEST(threads_that_serve_are_load)
+{
+	struct dsa_job j = { .off = 0, .src = src, .len = LEN };
+	struct dsa_port *other[4];
+
+	start();
+	for (unsigned i = 0; i < 4; i++)
+		other[i] = dsa_port_open(d, 4);
+	d->medium = dsa_medium(false, true);
+	d->min = 0;				/* the rule decides */
+	ck_assert(!dsa_wants(port, 2 << 20));
+	ck_assert(!dsa_wants(other[0], 2 << 20));
+	ck_assert(!dsa_wants(port, 2 << 20));		/* one other, and the same again */
+	ck_assert(dsa_wants(other[1], 2 << 20));
+	ck_assert_ptr_null(dsa_reap(port));
+	ck_assert(!dsa_wants(other[1], 2 << 20));
+	ck_assert_ptr_null(dsa_reap(other[1]));
+	for (unsigned i = 0; i < 4; i++)		/* the first is served already */
+		ck_assert(!dsa_wants(other[i], 4096));
+	ck_assert(!dsa_wants(port, 2 << 20));
+
+	/* a job that has been handed out */
+	ck_assert_ptr_null(dsa_reap(port));
+	d->min = LEN;
+	ck_assert_int_eq(dsa_submit(other[0], &j), 0);
+	ck_assert_int_eq(atomic_load(&d->serving), 0);
+	run();
+	ck_assert_ptr_eq(dsa_reap(other[0]), &j);
+	ck_assert_int_eq(atomic_load(&d->serving), 1);
+	for (unsigned i = 0; i < 4; i++)
+		dsa_port_close(other[i]);
+	ck_assert_int_eq(atomic_load(&d->serving), 0);
+	stop();
+}
+END_TEST
+
 CHECK_MAIN("dsa_queue", a_queue_is_tried_first, no_more_than_its_entries, no_answer,
 	   an_answer_while_draining, sysfs_says_why, a_slow_device, ever_longer_times,
 	   a_queue_that_wavers, status_codes, page_faults_only, a_shared_queue_that_refuses,
-	   where_mmap_is_refused, a_node_that_cannot_be_opened, readback, a_pool_that_fails)
+	   where_mmap_is_refused, a_node_that_cannot_be_opened, readback, a_pool_that_fails,
+	   threads_that_serve_are_load)
