@@ -69,6 +69,7 @@ extern const struct softdsa_conf softdsa_usual;
 struct softdsa_stats {
 	uint64_t submitted, executed;	/* without children */
 	uint64_t moves, bytes;		/* with them */
+	uint64_t readbacks;		/* moves that were to be read back */
 	uint64_t batches, children;
 	uint64_t faults, errors;	/* completions with status 3 or 6; others */
 	uint64_t full;			/* not taken */

@@ -242,6 +242,7 @@ static void memmove_op(struct softdsa *d, const struct dsa_hw_desc *desc,
 		       const struct soft_rule *r, struct outcome *o)
 {
 	d->stats.moves++;
+	d->stats.readbacks += (desc->flags & IDXD_OP_FLAG_DRDBK) != 0;
 	if (r && r->act == ACT_FAULT)
 		move_faulted(d, desc, r, o);
 	else

@@ -234,20 +234,28 @@ void softdsa_stats(struct softdsa *d, struct softdsa_stats *out)
 	pthread_mutex_unlock(&d->lock);
 }
 
+static void print_stats(const struct softdsa_stats *s, unsigned violations, FILE *out)
+{
+	const struct { const char *name; uint64_t n; } t[] = {
+		{ "submitted", s->submitted }, { "executed", s->executed }, { "moves", s->moves },
+		{ "bytes", s->bytes }, { "readbacks", s->readbacks }, { "batches", s->batches },
+		{ "children", s->children }, { "faults", s->faults }, { "errors", s->errors },
+		{ "full", s->full }, { "lost", s->lost }, { "never", s->never },
+		{ "queued_max", s->queued_max }, { "violations", violations },
+	};
+
+	fprintf(out, "softdsa:");
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
+		fprintf(out, " %s=%llu", t[i].name, (unsigned long long)t[i].n);
+	fprintf(out, "\n");
+}
+
 void softdsa_print(struct softdsa *d, FILE *out)
 {
 	struct softdsa_stats s;
 
 	softdsa_stats(d, &s);
-	fprintf(out, "softdsa: submitted=%llu executed=%llu moves=%llu bytes=%llu batches=%llu "
-		"children=%llu faults=%llu errors=%llu full=%llu lost=%llu never=%llu "
-		"queued_max=%llu violations=%u\n", (unsigned long long)s.submitted,
-		(unsigned long long)s.executed, (unsigned long long)s.moves,
-		(unsigned long long)s.bytes, (unsigned long long)s.batches,
-		(unsigned long long)s.children, (unsigned long long)s.faults,
-		(unsigned long long)s.errors, (unsigned long long)s.full,
-		(unsigned long long)s.lost, (unsigned long long)s.never,
-		(unsigned long long)s.queued_max, d->violations);
+	print_stats(&s, d->violations, out);
 	if (d->violations)
 		fprintf(out, "softdsa: first: %s\n", d->first);
 	fflush(out);
