@@ -16,6 +16,8 @@
  *       write as a whole must fail, or fsync(2) and close(2) report success.
  *   K3  It asks where data lie without writing its dirty pages first, so we
  *       know less than it: it shall answer that itself (from the size).
+ *   K4  It does not expect a WRITE to change how many blocks a file has, and would
+ *       go by the old number for as long as it may keep attributes: it is told.
  *
  * Two routes for READ. *map*: the answer points into the pool and the kernel
  * copies once. The inode is held meanwhile; a page that cannot be read makes
@@ -147,24 +149,35 @@ int do_read(struct request *rq)
 	return err ? err : reply_data(rq, rq->out, got);
 }
 
+static uint64_t blocks_of(const struct request *rq)
+{
+	struct op_attr a = { .blocks512 = 0 };
+
+	op_getattr(&rq->ctx, rq->h->nodeid, &a);
+	return a.blocks512;
+}
+
 int do_write(struct request *rq)
 {
 	const struct fuse_write_in *in = rq->arg;
 	struct fuse_write_out out = { 0 };
 	bool kill = in->write_flags & FUSE_WRITE_KILL_SUIDGID;
+	bool gathered = rq->s->writeback && (in->write_flags & FUSE_WRITE_CACHE);
+	uint64_t blocks;
 	size_t done = 0;
 	int err;
 
 	if (rq->data.len != in->size)
 		return -EINVAL;
 	kill = kill && node_has_setid(rq, rq->h->nodeid);
+	blocks = gathered ? blocks_of(rq) : 0;
 	err = op_write(&rq->ctx, rq->h->nodeid, in->offset, &rq->data,
 		       write_flags(rq, in->write_flags) |
 		       (kill ? OP_WRITE_KILL_PRIV : 0), &done);
 	if (!err && done < in->size && (in->write_flags & FUSE_WRITE_CACHE))
 		err = -ENOSPC;					/* K2 */
-	/* or the kernel would go by the old mode for a day (exec!) */
-	if (kill)
+	/* or the kernel would go by the old mode for a day (exec!); K4 */
+	if (kill || (gathered && blocks_of(rq) != blocks))
 		notify_attr(rq->s, rq->h->nodeid);
 	if (err)
 		return err;

@@ -83,6 +83,14 @@ mode dax=inode direct
 mode dax=never,threads=1
 mode dax=never,splice
 
+say "how many blocks a file has, after the kernel has written them (dax=never)"
+mount_pool dax=never
+: >"$MNT/blocks"
+same "$(stat -c %b "$MNT/blocks")" 0 "blocks of an empty file"
+dd if=/dev/zero of="$MNT/blocks" bs=64k count=16 conv=notrunc,fsync status=none
+same "$(stat -c %b "$MNT/blocks")" 2048 "blocks of 1 MiB"
+unmount_pool
+
 say "times that the kernel keeps (dax=never) are there after a remount"
 rm -f "$POOL"
 make_pool 64M
