@@ -293,7 +293,7 @@ static void print_head(void)
 static void print_line(struct span *s)
 {
 	static const char *const in[] = {
-		"nocache_bytes", "pipe_bytes", "landed_bytes",
+		"nocache_bytes", "pipe_bytes", "spliced_bytes", "landed_bytes",
 	};
 	uint64_t log = num(s->to, "log", "lanes") * num(s->to, "log", "lane_bytes");
 	uint64_t rd = diff(s, "copy", "read_mapped_bytes") + diff(s, "copy", "read_copied_bytes");

@@ -25,7 +25,7 @@ enum counter {
 	/* pm/: calls and bytes */
 	COUNT_FENCES, COUNT_FLUSHES, COUNT_FLUSHED, COUNT_COPIES, COUNT_COPIED, COUNT_STORED,
 	/* copy/: bytes of file data by the way they went */
-	COUNT_NOCACHE, COUNT_PIPE, COUNT_ZERO, COUNT_WITHIN, COUNT_LANDED,
+	COUNT_NOCACHE, COUNT_PIPE, COUNT_SPLICED, COUNT_ZERO, COUNT_WITHIN, COUNT_LANDED,
 	/* by DSA: jobs, what they became, bytes of them by device and by CPU; then a counter
 	 * for each reason of copy/dsa.h why not */
 	COUNT_DSA_JOBS, COUNT_DSA_DESCRIPTORS, COUNT_DSA_BATCHES, COUNT_DSA_DEVICE,

@@ -15,24 +15,25 @@
 #include "copy/engine.h"
 #include "pm/pm.h"
 
-enum route { ROUTE_NOCACHE, ROUTE_PIPE, ROUTE_LANDED, NR_ROUTES };
+enum route { ROUTE_NOCACHE, ROUTE_PIPE, ROUTE_SPLICE, ROUTE_LANDED, NR_ROUTES };
 
 static int (*const engine[NR_ROUTES])(struct pm *, uint64_t, struct payload *, size_t) = {
 	[ROUTE_NOCACHE] = copy_cpu,
 	[ROUTE_PIPE] = copy_pipe,
+	[ROUTE_SPLICE] = copy_splice,
 	[ROUTE_LANDED] = copy_landed,
 };
 
 static const enum counter moved[NR_ROUTES] = {
 	[ROUTE_NOCACHE] = COUNT_NOCACHE, [ROUTE_PIPE] = COUNT_PIPE,
-	[ROUTE_LANDED] = COUNT_LANDED,
+	[ROUTE_SPLICE] = COUNT_SPLICED, [ROUTE_LANDED] = COUNT_LANDED,
 };
 
 /* Bytes that are where they belong stay there; others in memory go by the CPU. */
 static enum route copy_route(struct pm *pm, uint64_t off, const struct payload *p, size_t len)
 {
 	if (!p->mem)
-		return ROUTE_PIPE;
+		return pm_can_splice(pm) ? ROUTE_SPLICE : ROUTE_PIPE;
 	return p->land && p->mem == pm_at(pm, off, len) ? ROUTE_LANDED : ROUTE_NOCACHE;
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_pipe.c - the route from a pipe
+ * copy_pipe.c - the routes from a pipe
+ *
+ * On fsdax the kernel moves the bytes from the pipe to the pool's file by itself,
+ * with non-temporal stores: splice(2), pm_splice(). What it does not take goes as
+ * anywhere else.
  *
  * The kernel's copy out of a pipe uses the CPU's ordinary stores. Where lines
  * must be flushed it goes to a buffer that stays in the cache, and on from
@@ -63,6 +67,21 @@ static size_t take_into(struct pm *pm, uint64_t off, int fd, size_t len)
 	pm_window_done(pm, off, got);
 	pm_flush(pm, off, got);
 	return got;
+}
+
+int copy_splice(struct pm *pm, uint64_t off, struct payload *p, size_t len)
+{
+	ssize_t n;
+
+	while (len) {
+		n = pm_splice(pm, off, p->fd, len);
+		if (n <= 0)
+			break;
+		p->len -= (size_t)n;
+		off += (size_t)n;
+		len -= (size_t)n;
+	}
+	return len ? copy_pipe(pm, off, p, len) : 0;
 }
 
 int copy_pipe(struct pm *pm, uint64_t off, struct payload *p, size_t len)

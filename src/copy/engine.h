@@ -17,6 +17,8 @@
 int copy_cpu(struct pm *pm, uint64_t off, struct payload *p, size_t len);
 /* -EIO: the pipe ended early, failed, or the pool did. */
 int copy_pipe(struct pm *pm, uint64_t off, struct payload *p, size_t len);
+/* The same, straight from the pipe to the pool's file, if pm_can_splice(). */
+int copy_splice(struct pm *pm, uint64_t off, struct payload *p, size_t len);
 /* The bytes are at off already, stored by the kernel on this thread. Never fails. */
 int copy_landed(struct pm *pm, uint64_t off, struct payload *p, size_t len);
 

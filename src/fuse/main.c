@@ -176,6 +176,7 @@ static void block_signals(sigset_t *set)
 		sigaddset(set, mine[i]);
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);	/* a splice into the pool counts as a write to it */
 }
 
 /*

@@ -199,6 +199,7 @@ static void put_counts(struct json *j, struct fs *fs)
 	static const struct { const char *group, *name; enum counter id; } list[] = {
 		{ "copy", "nocache_bytes", COUNT_NOCACHE },
 		{ NULL, "pipe_bytes", COUNT_PIPE },
+		{ NULL, "spliced_bytes", COUNT_SPLICED },
 		{ NULL, "landed_bytes", COUNT_LANDED },
 		{ NULL, "zero_bytes", COUNT_ZERO },
 		{ NULL, "within_bytes", COUNT_WITHIN },

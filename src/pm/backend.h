@@ -51,6 +51,8 @@ struct pm_backend {
 	void (*copy_zero)(struct pm_map *m, uint64_t off, size_t len);
 	void (*window)(struct pm_map *m, uint64_t off, size_t len);
 	void (*window_done)(struct pm_map *m, uint64_t off, size_t len);
+	/* see pm_splice(); NULL: it cannot be done */
+	ssize_t (*splice)(struct pm_map *m, uint64_t off, int pipe, size_t len);
 	void (*flush)(struct pm_map *m, uint64_t off, size_t len);
 	int  (*fence)(struct pm_map *m);
 	/* see pm_bad_clear(); NULL: it cannot be done */

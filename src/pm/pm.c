@@ -265,6 +265,23 @@ int pm_populate(struct pm *pm, uint64_t off, size_t len)
 	return madvise(pm->m.base + from, off + len - from, MADV_POPULATE_WRITE) ? -errno : 0;
 }
 
+bool pm_can_splice(const struct pm *pm)
+{
+	return pm->be->splice && pm->m.kind == PM_FSDAX && pm->m.granularity != PM_GRAN_PAGE;
+}
+
+ssize_t pm_splice(struct pm *pm, uint64_t off, int pipe, size_t len)
+{
+	ssize_t n;
+
+	if (!pm_can_splice(pm))
+		return -EOPNOTSUPP;
+	pm_window(pm, off, len);
+	n = pm->be->splice(&pm->m, off, pipe, len);
+	pm_window_done(pm, off, n > 0 ? (size_t)n : 0);
+	return n;
+}
+
 /*
  * Set or clear a run of bits, a 64-bit word at a time, each word by one
  * atomic operation: neighbours in a word may be changed by other threads.

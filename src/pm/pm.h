@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum pm_granularity {		/* what a flush is (libpmem2) */
 	PM_GRAN_BYTE,		/* eADR: stores are durable at the fence */
@@ -101,6 +102,19 @@ void pm_window_done(struct pm *pm, uint64_t off, size_t len);
  * cannot be had (a CPU that touches them may fault), or the kernel is too old.
  */
 int pm_populate(struct pm *pm, uint64_t off, size_t len);
+
+/*
+ * Can bytes go from a pipe to the pool by splice(2), past this program and the CPU's
+ * cache? On fsdax they can: the kernel copies them to the medium with non-temporal
+ * stores (drivers/dax/super.c, dax_copy_from_iter() of a DAXDEV_NOCACHE device, which
+ * every nd_pmem is; edges are flushed by arch/x86/lib/usercopy_64.c).
+ */
+bool pm_can_splice(const struct pm *pm);
+/*
+ * Move up to len bytes. How many were, which may be fewer than there are; 0: the
+ * pipe is at its end; or -errno, with nothing moved. Leaves: flushed.
+ */
+ssize_t pm_splice(struct pm *pm, uint64_t off, int pipe, size_t len);
 
 /* ---- durability -------------------------------------------------------- */
 

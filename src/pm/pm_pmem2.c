@@ -20,6 +20,7 @@
  * Refuses: block devices, directories and anything else that is neither a
  * file nor devdax, with a line that says what to do instead.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <libpmem2.h>
@@ -528,6 +529,18 @@ static void pmem2_window_done(struct pm_map *m, uint64_t off, size_t len)
 	(void)m, (void)off, (void)len;
 }
 
+/* The mapping begins where the file does, and on DAX both are the same memory. */
+static ssize_t pmem2_splice(struct pm_map *m, uint64_t off, int pipe, size_t len)
+{
+	off_t at = (off_t)off;
+	ssize_t n;
+
+	do
+		n = splice(pipe, NULL, m->fd, &at, len, SPLICE_F_NONBLOCK);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
 /* ---- durability -------------------------------------------------------- */
 
 static void pmem2_flush(struct pm_map *m, uint64_t off, size_t len)
@@ -606,6 +619,7 @@ const struct pm_backend pm_backend_pmem2 = {
 	.copy_zero	= pmem2_copy_zero,
 	.window		= pmem2_window,
 	.window_done	= pmem2_window_done,
+	.splice		= pmem2_splice,
 	.flush		= pmem2_flush,
 	.fence		= pmem2_fence,
 	.clear		= pmem2_clear,

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_copy.c - both routes put the right bytes in place and leave them flushed
+ * t_copy.c - every route puts the right bytes in place and leaves them flushed
  */
 #include "base/count.h"
 #include "copy/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "pm/backend.h"
 #include "support/check_main.h"
 #include "support/pm_mem.h"
 #include "support/pm_record.h"
@@ -22,6 +26,12 @@ static struct pm_rec *rec;
 static struct pm *pm;
 static uint8_t src[200000], *image;	/* several turns of the route's buffer */
 
+static void fill_src(void)
+{
+	for (size_t i = 0; i < sizeof(src); i++)
+		src[i] = (uint8_t)(i * 7 + i / 256 + 1);
+}
+
 static void start_on(int granularity)
 {
 	struct pm_config cfg = { .backend = &pm_backend_record, .granularity = granularity };
@@ -31,8 +41,7 @@ static void start_on(int granularity)
 	cfg.backend_arg = rec;
 	ck_assert_int_eq(pm_open(&pm, "-", &cfg), 0);
 	image = pm_mem_map(SIZE);
-	for (size_t i = 0; i < sizeof(src); i++)
-		src[i] = (uint8_t)(i * 7 + i / 256 + 1);
+	fill_src();
 }
 
 static void start(void)
@@ -118,6 +127,108 @@ START_TEST(pipe_route)
 }
 END_TEST
 
+/* ---- pipe to fsdax --------------------------------------------------------------- */
+
+/* A file that says it is on fsdax; its page cache is one memory with the mapping, too. */
+static int open_as_fsdax(struct pm_map *m, const char *path, const struct pm_config *cfg)
+{
+	int err = pm_backend_pmem2.open(m, path, cfg);
+
+	m->kind = PM_FSDAX;
+	return err;
+}
+
+static struct pm *open_fsdax(char *path, int granularity)
+{
+	static struct pm_backend fake;
+	struct pm_config cfg = { .backend = &fake, .granularity = granularity };
+	struct pm *fsdax;
+	int fd;
+
+	fake = pm_backend_pmem2;
+	fake.open = open_as_fsdax;
+	strcpy(path, "/tmp/pmemfs-t_copy-XXXXXX");
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+	close(fd);
+	fill_src();
+	ck_assert_int_eq(pm_open(&fsdax, path, &cfg), 0);
+	return fsdax;
+}
+
+START_TEST(splice_route)
+{
+	struct counters *c;
+	struct payload p;
+	char path[64];
+	struct pm *fsdax = open_fsdax(path, PM_GRAN_LINE);
+	int fd[2];
+
+	c = pm_counters(fsdax);
+	make_pipe(fd, sizeof(src));
+	p = payload_pipe(fd[0], sizeof(src));
+	ck_assert_int_eq(copy_in(fsdax, 100, &p, 5000), 0);
+	ck_assert_int_eq(copy_in(fsdax, 8192, &p, sizeof(src) - 5000), 0);
+	ck_assert_uint_eq(p.len, 0);
+	ck_assert(!memcmp(pm_at(fsdax, 100, 5000), src, 5000));
+	ck_assert(!memcmp(pm_at(fsdax, 8192, sizeof(src) - 5000), src + 5000,
+			  sizeof(src) - 5000));
+	ck_assert_uint_eq(count_sum(c, COUNT_SPLICED), sizeof(src));
+	ck_assert_uint_eq(count_sum(c, COUNT_PIPE), 0);
+	ck_assert_uint_eq(count_sum(c, COUNT_FLUSHES), 0);
+	/* dry, then at its end */
+	ck_assert_int_eq(write(fd[1], src, 1000), 1000);
+	p = payload_pipe(fd[0], 5000);
+	ck_assert_int_eq(copy_in(fsdax, 0, &p, 5000), -EIO);
+	close(fd[1]);
+	ck_assert_int_eq(copy_in(fsdax, 0, &p, 10), -EIO);
+	close(fd[0]);
+	pm_close(fsdax);
+	unlink(path);
+}
+END_TEST
+
+/* Where pages are synced the kernel's copy is no different from our own. */
+START_TEST(splice_not_into_a_page_cache)
+{
+	char path[64];
+	struct pm *fsdax = open_fsdax(path, PM_GRAN_PAGE);
+
+	ck_assert(!pm_can_splice(fsdax));
+	ck_assert_int_eq(pm_splice(fsdax, 0, 0, 1), -EOPNOTSUPP);
+	pm_close(fsdax);
+	unlink(path);
+}
+END_TEST
+
+/* A splice that is refused (here: past a limit) leaves it to the other route. */
+START_TEST(splice_refused)
+{
+	const struct rlimit small = { 4096, RLIM_INFINITY };
+	struct rlimit was;
+	struct payload p;
+	char path[64];
+	struct pm *fsdax = open_fsdax(path, PM_GRAN_LINE);
+	int fd[2];
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &was);
+	setrlimit(RLIMIT_FSIZE, &small);
+	make_pipe(fd, 20000);
+	p = payload_pipe(fd[0], 20000);
+	ck_assert_int_eq(copy_in(fsdax, 1000, &p, 20000), 0);
+	setrlimit(RLIMIT_FSIZE, &was);
+	ck_assert(!memcmp(pm_at(fsdax, 1000, 20000), src, 20000));
+	ck_assert_uint_ne(count_sum(pm_counters(fsdax), COUNT_FLUSHES) +
+			  count_sum(pm_counters(fsdax), COUNT_COPIES), 0);
+	close(fd[0]);
+	close(fd[1]);
+	pm_close(fsdax);
+	unlink(path);
+}
+END_TEST
+
 START_TEST(pipe_that_runs_dry_is_an_error)
 {
 	struct payload p;
@@ -160,4 +271,5 @@ START_TEST(zeros)
 }
 END_TEST
 
-CHECK_MAIN("copy", memory_route, pipe_route, pipe_that_runs_dry_is_an_error, zeros)
+CHECK_MAIN("copy", memory_route, pipe_route, splice_route, splice_not_into_a_page_cache,
+	   splice_refused, pipe_that_runs_dry_is_an_error, zeros)

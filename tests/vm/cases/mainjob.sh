@@ -9,6 +9,11 @@ for options in "" splice; do
 	mount_pool $DIR/pool "$options"
 	cat /tmp/noise | splice-in "$MNT/spliced$options"
 	cmp /tmp/noise "$MNT/spliced$options"
+	by_kernel=$(pmemfs-stat --json $MNT | sed -n 's/.*"spliced_bytes": *\([0-9]*\).*/\1/p')
+	case $options in
+	splice) [ "$by_kernel" -ge $((12 << 20)) ] || fail "$by_kernel bytes spliced by the kernel" ;;
+	*) [ "$by_kernel" = 0 ] || fail "spliced without -o splice" ;;
+	esac
 	unmount_pool
 	check_pool $DIR/pool
 done
@@ -24,4 +29,4 @@ check_pool $DIR/pool
 mount_pool $DIR/pool
 cmp /tmp/noise $MNT/spliced
 unmount_pool
-fact "12 MiB spliced twice and compared, fio verified"
+fact "12 MiB spliced twice and compared, $by_kernel bytes of it pipe to pool by the kernel; fio verified"
