@@ -28,6 +28,8 @@ function speed(title, subject, bench, peer, factor) {
 BEGIN {
 	speed("1 MiB direct write", "default", "write-1m", "tmpfs", 0.4)
 	speed("1 MiB direct write", "default", "write-1m", "ll", 1.8)
+	speed("1 MiB direct write, non-temporal", "default", "write-1m", "flushed", 0.95)
+	speed("64 KiB direct write, non-temporal", "default", "write-64k", "flushed", 0.95)
 	speed("1 MiB direct read", "default", "read-1m", "tmpfs", 0.35)
 	speed("1 MiB direct read", "default", "read-1m", "ll", 20)
 	speed("4 KiB random direct read", "default", "randread-4k", "ll", 1.2)

@@ -125,7 +125,8 @@ function write_page(	i) {
 	goal_chart()
 	print "<h2>Speed</h2><p>Longer is better. pmemfs is blue: dev and uring are its " \
 	      "transports with dax=always, splice is dev with -o splice, never and inode " \
-	      "are dax modes. ll is passthrough_ll over tmpfs with cache=never.</p>" >html
+	      "are dax modes, flushed copies through the cache and flushes. " \
+	      "ll is passthrough_ll over tmpfs with cache=never.</p>" >html
 	print "<div class='cards'>" >html
 	for (i = 1; i <= nr_benches; i++)
 		card(benches[i])
