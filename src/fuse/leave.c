@@ -4,7 +4,8 @@
  *
  * Dirty pages are in the kernel; they reach the pool only through WRITE
  * requests that our workers serve. So the daemon goes on serving while it
- * unmounts, and this thread, which serves nothing, does the blocking calls:
+ * unmounts, and somebody who serves nothing does the blocking calls: a child
+ * process, the usher, led by a thread of the daemon.
  *
  *   E1  syncfs, then umount. Not busy: the connection ends, done.
  *   E2  Busy: syncfs again, on a descriptor that is kept, and detach. The
@@ -14,17 +15,28 @@
  *   E4  Still mounted elsewhere (bind mount, another namespace), so that no
  *       descriptor of ours keeps it: sync(2), which reaches it as well.
  *   E5  All this is bounded. If a call here hangs, the daemon closes the
- *       connection all the same, and that wakes it.
+ *       connection all the same, and that wakes the usher.
+ *   E6  A wait for an answer cannot be killed, and no thread of the daemon ever
+ *       waits for one of its own: killed in the middle of this, it would keep
+ *       the connection open for ever, by its table of descriptors or by the
+ *       rings that are mapped. The usher has neither the one nor the other.
+ *
+ * The usher is forked from a process with threads: it makes system calls, and does
+ * not log. It says what came of a step, goes on when it gets a byte, and ends when
+ * the daemon has ended.
  */
 #define _GNU_SOURCE
 #include "fuse/leave.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "fuse/uring.h"
 
 #define SECOND		1000000000ll
 #define GRACE		(30 * SECOND)
@@ -55,36 +67,134 @@ static bool wait_end(struct leave *l, int64_t until)
 	return true;
 }
 
-static void detach(struct leave *l)
-{
-	int fd, err;
+/* ---- between the two: an int as the result of a step, a byte to go on ------------ */
 
-	mount_sync(l->m, &fd);						/* E2 */
-	err = mount_down(l->m, true);
+static void tell(int fd, int err)
+{
+	ssize_t put = write(fd, &err, sizeof(err));
+
+	(void)put;			/* the daemon has gone: so do we, soon */
+}
+
+/* The result, or -EPIPE: the other side has gone. */
+static int hear(int fd)
+{
+	ssize_t got;
+	int err;
+
+	do
+		got = read(fd, &err, sizeof(err));
+	while (got < 0 && errno == EINTR);
+	return got == sizeof(err) ? err : -EPIPE;
+}
+
+static void let_go_on(int fd)
+{
+	ssize_t put = write(fd, "", 1);
+
+	(void)put;
+}
+
+static bool may_go_on(int fd)
+{
+	ssize_t got;
+	char c;
+
+	do
+		got = read(fd, &c, 1);
+	while (got < 0 && errno == EINTR);
+	return got == 1;
+}
+
+/* ---- the usher --------------------------------------------------------------------- */
+
+static void usher_detach(const struct mount *m, int in, int out)
+{
+	int fd;
+
+	mount_sync(m, &fd);						/* E2 */
+	tell(out, mount_down(m, true));
+	if (may_go_on(in))
+		tell(out, fd >= 0 && syncfs(fd) ? -errno : 0);		/* E3 */
+}
+
+__attribute__((noreturn))
+static void usher(const struct leave *l, int in, int out)
+{
+	int err;
+
+	close(l->s->fd);						/* E6 */
+	if (l->s->uring)
+		uring_forget(l->s->uring);
+	mount_sync(l->m, NULL);						/* E1 */
+	err = mount_down(l->m, false);
+	tell(out, err);
+	if (err == -EBUSY) {
+		usher_detach(l->m, in, out);
+	} else if (may_go_on(in)) {
+		sync();							/* E4 */
+		tell(out, 0);
+	}
+	_exit(0);
+}
+
+/* ---- the daemon's thread ------------------------------------------------------------- */
+
+static void detached(struct leave *l, int from, int to)
+{
+	int err = hear(from);
+
 	log_info("%s is in use: detached%s%s; open files are served for up to"
 		 " %d seconds more", l->m->path, err ? ": " : "",
 		 err ? strerror(-err) : "", (int)(GRACE / SECOND));
 	while (atomic_load(&l->s->open_files) && !is_late(l))
 		usleep(20000);
-	if (fd < 0)
-		return;
-	if (syncfs(fd))							/* E3 */
-		log_err("syncfs of %s: %s", l->m->path, strerror(errno));
-	close(fd);
+	let_go_on(to);
+	err = hear(from);
+	if (err)
+		log_err("syncfs of %s: %s", l->m->path, strerror(-err));
 	wait_end(l, now() + LAST_GRACE);
+}
+
+static void lead(struct leave *l, int from, int to)
+{
+	if (hear(from) == -EBUSY) {
+		detached(l, from, to);
+	} else if (!wait_end(l, INT64_MAX)) {
+		let_go_on(to);
+		hear(from);
+	}
 }
 
 static void *leave_main(void *arg)
 {
 	struct leave *l = arg;
-	int err;
+	int down[2], up[2];
+	pid_t pid = -1;
 
-	mount_sync(l->m, NULL);						/* E1 */
-	err = mount_down(l->m, false);
-	if (err == -EBUSY)
-		detach(l);
-	else if (!wait_end(l, INT64_MAX))
-		sync();							/* E4 */
+	if (pipe2(down, O_CLOEXEC) == 0) {
+		if (pipe2(up, O_CLOEXEC) == 0) {
+			pid = fork();
+			if (pid == 0) {
+				close(down[1]);
+				close(up[0]);
+				usher(l, down[0], up[1]);
+			}
+			close(up[1]);
+			if (pid > 0)
+				lead(l, up[0], down[1]);
+			close(up[0]);
+		}
+		close(down[0]);
+		close(down[1]);
+	}
+	if (pid < 0) {
+		log_err("cannot start a process to unmount %s: %s", l->m->path,
+			strerror(errno));
+		mount_down(l->m, true);
+	} else {
+		waitpid(pid, NULL, 0);
+	}
 	atomic_store(&l->done, true);
 	return NULL;
 }

@@ -68,3 +68,43 @@ daemon_done
 [ $((SECONDS - start)) -le 2 ] || fail "took $((SECONDS - start)) seconds"
 ! mountpoint -q "$MNT" || fail "still mounted"
 check_pool
+
+# Who waits for an answer cannot be killed, and must not be what keeps the connection
+# open (leave.c, E6). Both ways, whatever the kernel's switch for rings says.
+killed_while_it_hangs()
+{
+	local i usher='' n
+	say "killed while it unmounts and its workers hang: all of it is gone ($1)"
+	mount_pool "dax=never,transport=$1"
+	n=$(mountpoint -d "$MNT" | cut -d: -f2)
+	date >"$MNT/date"
+	echo "not synced" >"$MNT/dirty"
+	: >"$T/frozen"
+	"$builddir/tests/support/freeze" "$DAEMON" >"$T/frozen" &
+	freezer=$!
+	wait_for_word frozen "$T/frozen"
+	kill -TERM "$DAEMON"
+	for ((i = 0; i < 400; i++)); do
+		usher=$(pgrep -P "$DAEMON" || true)
+		! grep -qs request_wait "/proc/${usher:-none}/wchan" || break
+		sleep 0.02
+	done
+	[ $i -lt 400 ] || fail "nobody waits for the workers"
+	kill -KILL "$DAEMON"
+	for ((i = 0; i < 400; i++)); do
+		[ -e "/proc/$usher" ] || break
+		sleep 0.02
+	done
+	if [ -e "/proc/$usher" ]; then
+		echo 1 >"/sys/fs/fuse/connections/$n/abort" || true
+		fail "what waits cannot be killed"
+	fi
+	wait "$DAEMON" 2>/dev/null || true
+	wait "$freezer" || true
+	DAEMON=
+	! mountpoint -q "$MNT" || fail "still mounted"	# it was about to see to that
+	check_pool
+}
+
+killed_while_it_hangs dev
+! is_root || killed_while_it_hangs auto
