@@ -87,10 +87,11 @@ learn()
 	settle
 }
 
-# names XATTR XATTR TIMES WRITES: what is the same in all modes but for this. In
+# names XATTR XATTR TIMES WRITES [BLOCKS]: what is the same in all modes but for this. In
 # cached mode, the first write to a file asks for its capabilities; with
 # dax=never the kernel keeps the times of a file and tells them by a SETATTR, and
-# gathers four writes into one. The file "small" is known to the kernel. What the
+# gathers four writes into one; and it is told when blocks have changed, and asks for the
+# attributes and the capabilities again. The file "small" is known to the kernel. What the
 # kernel does by itself, whatever the answers: a LOOKUP before it makes a name that
 # it does not know to be absent; a GETATTR of a folder whose names it has changed,
 # before it enters it again; a GETXATTR of the capabilities of what it cuts.
@@ -101,11 +102,11 @@ names()
 	costs absent 'LOOKUP=1'
 	costs absent ''			# that there is none is remembered, too
 	costs create "CREATE=1 ${1}LOOKUP=1 RELEASE=1 ${3}WRITE=1"
-	costs append "GETATTR=1 OPEN=1 RELEASE=1 ${3}WRITE=1"
+	costs append "GETATTR=${5:+2 GETXATTR=}1 OPEN=1 RELEASE=1 ${3}WRITE=1"
 	costs append "OPEN=1 RELEASE=1 ${3}WRITE=1"
 	learn rewrite
-	costs rewrite "FSYNC=1 ${2}OPEN=1 RELEASE=1 ${3}WRITE=1"
-	costs write4 "OPEN=1 RELEASE=1 ${3}WRITE=$4"
+	costs rewrite "FSYNC=1 ${5:+GETATTR=1 GETXATTR=2 }${2}OPEN=1 RELEASE=1 ${3}WRITE=1"
+	costs write4 "${5:+GETATTR=1 GETXATTR=1 }OPEN=1 RELEASE=1 ${3}WRITE=$4"
 	costs rename "LOOKUP=1 RENAME=1${3:+ ${3% }}"
 	costs unlink "GETATTR=1 ${3}UNLINK=1"
 	costs mkdir 'GETATTR=1 LOOKUP=1 MKDIR=1'
@@ -131,7 +132,7 @@ say "dax=never"
 rm -f "$POOL"
 make_pool 32M
 fill never
-names 'GETXATTR=1 ' '' 'SETATTR=1 ' 1
+names 'GETXATTR=1 ' '' 'SETATTR=1 ' 1 blocks
 costs read 'OPEN=1 RELEASE=1'
 costs map 'OPEN=1 RELEASE=1'
 costs readdir 'GETATTR=1 OPENDIR=1 READDIR=2 READDIRPLUS=1'
