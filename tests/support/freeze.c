@@ -27,7 +27,7 @@ static int freeze(pid_t tid)
 
 int main(int argc, char **argv)
 {
-	pid_t pid = argc == 2 ? (pid_t)atoi(argv[1]) : 0;
+	pid_t pid = argc == 2 ? (pid_t)strtol(argv[1], NULL, 10) : 0;
 	struct dirent *e;
 	char path[64];
 	int nr = 0;
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	d = opendir(path);
 	while (d && (e = readdir(d))) {
-		pid_t tid = (pid_t)atoi(e->d_name);
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
 
 		if (tid <= 0 || tid == pid)
 			continue;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -138,6 +139,8 @@ static int open_as_fsdax(struct pm_map *m, const char *path, const struct pm_con
 	return err;
 }
 
+#define PATH_SIZE	64
+
 static struct pm *open_fsdax(char *path, int granularity)
 {
 	static struct pm_backend fake;
@@ -147,7 +150,7 @@ static struct pm *open_fsdax(char *path, int granularity)
 
 	fake = pm_backend_pmem2;
 	fake.open = open_as_fsdax;
-	strcpy(path, "/tmp/pmemfs-t_copy-XXXXXX");
+	snprintf(path, PATH_SIZE, "/tmp/pmemfs-t_copy-XXXXXX");
 	fd = mkstemp(path);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
@@ -161,7 +164,7 @@ START_TEST(splice_route)
 {
 	struct counters *c;
 	struct payload p;
-	char path[64];
+	char path[PATH_SIZE];
 	struct pm *fsdax = open_fsdax(path, PM_GRAN_LINE);
 	int fd[2];
 
@@ -192,7 +195,7 @@ END_TEST
 /* Where pages are synced the kernel's copy is no different from our own. */
 START_TEST(splice_not_into_a_page_cache)
 {
-	char path[64];
+	char path[PATH_SIZE];
 	struct pm *fsdax = open_fsdax(path, PM_GRAN_PAGE);
 
 	ck_assert(!pm_can_splice(fsdax));
@@ -208,7 +211,7 @@ START_TEST(splice_refused)
 	const struct rlimit small = { 4096, RLIM_INFINITY };
 	struct rlimit was;
 	struct payload p;
-	char path[64];
+	char path[PATH_SIZE];
 	struct pm *fsdax = open_fsdax(path, PM_GRAN_LINE);
 	int fd[2];
 
