@@ -27,6 +27,7 @@
 /*
  * a: the path; b: the second path, or the name of an attribute.
  * WRITE, PIPE, FALLOCATE: x position, y length, flags the mode.
+ * COPY_RANGE: from b, at flags, to x; y length.
  * TRUNCATE: x size. CHMOD, MKNOD: x mode. SETXATTR: x length.
  * SET_FLAGS: x project. SYMLINK: x length of the target. RENAME: flags are renameat2(2)'s.
  */
@@ -89,6 +90,9 @@ const struct cop cops[] = {
 	OP("write_1m", WRITE, "f0", .x = 0, .y = 1 << 20),
 	OP("pipe_append", PIPE, "f2", .x = 12365, .y = 5000),
 	OP("pipe_over", PIPE, "f2", .x = 1000, .y = 4097),
+	OP("copy_range", COPY_RANGE, "f0", .b = "f2", .x = 0, .y = 20000, .flags = 0),
+	OP("copy_range_over", COPY_RANGE, "d/x", .b = "f2", .x = 1000, .y = 5000, .flags = 4093),
+	OP("copy_range_within", COPY_RANGE, "f2", .b = "f2", .x = 12365, .y = 7000, .flags = 77),
 	OP("fallocate", FALLOCATE, "f0", .x = 0, .y = 65536),
 	OP("fallocate_keep", FALLOCATE, "f2", .x = 8192, .y = 65536, .flags = KEEP),
 	OP("punch_block", FALLOCATE, "f2", .x = 4096, .y = 4096, .flags = PUNCH),
@@ -333,6 +337,29 @@ static void write_node(struct crash *c, const struct cop *op, uint64_t node, uns
 	free(buf);
 }
 
+/* Piece by piece, each a write. */
+static void copy_range(struct crash *c, const struct cop *op, uint64_t node)
+{
+	struct tree_blur blur = {
+		.node = node, .from = op->x, .to = op->x + op->y, .cut = true,
+	};
+	uint8_t *buf = malloc(op->y);
+	uint64_t from, done;
+	size_t got;
+
+	assert(buf);
+	if (find(c, op->b, &from))
+		goto out;
+	op_pread(crash_ctx(c), from, buf, op->y, op->flags, &got);
+	crash_begin(c, &blur);
+	op_copy_range(crash_ctx(c), from, op->flags, node, op->x, op->y, 0, &done);
+	crash_model_write(c, node, op->x, buf, done);
+	crash_end(c);
+	done_with(c, from);
+out:
+	free(buf);
+}
+
 static void set_attr(struct crash *c, uint64_t node, const struct op_setattr *in)
 {
 	struct op_attr out;
@@ -441,6 +468,9 @@ static void to_node(struct crash *c, const struct cop *op, uint64_t node, unsign
 	case COP_WRITE:
 	case COP_PIPE:
 		write_node(c, op, node, nr);
+		break;
+	case COP_COPY_RANGE:
+		copy_range(c, op, node);
 		break;
 	case COP_TRUNCATE:
 		set_attr(c, node, &(struct op_setattr){ .valid = OP_SET_SIZE, .size = op->x });
