@@ -6,8 +6,8 @@
  * what we know about it. First come the descriptors that go to the queue (batches,
  * then copies), then the members of the batches.
  *
- *   J1  A record's status is read with acquire, and the epoch before it is read
- *       again: a record that is empty after a drain stays empty. (Q2)
+ *   J1  The epoch is read before a record's status, both with acquire: a record that
+ *       is empty after a drain stays empty, and nobody stores to the blocks. (Q2)
  *   J2  Members of a batch are looked at when the batch has its record, which the
  *       device writes after theirs; a member without one was not carried out.
  *   J3  The CPU copies what is missing when all of the job's slots are done and its
@@ -372,14 +372,10 @@ int dsa_submit(struct dsa_port *p, struct dsa_job *j)
 /* Does the device have it no more? *status DSA_ST_NONE then: it never finished. */
 static bool is_done(const struct dsa_port *p, unsigned i, uint8_t *status)
 {
-	bool drained;
+	bool drained = dsa_queue_epoch(p->q) != p->slot[i].epoch;	/* J1 */
 
 	*status = __atomic_load_n(&p->rec[i].status, __ATOMIC_ACQUIRE);
-	if (*status)
-		return true;
-	drained = dsa_queue_epoch(p->q) != p->slot[i].epoch;
-	*status = __atomic_load_n(&p->rec[i].status, __ATOMIC_ACQUIRE);	/* J1 */
-	return drained;
+	return *status || drained;
 }
 
 static void close_slot(struct dsa_port *p, struct slot *s)

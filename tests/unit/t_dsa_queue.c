@@ -30,6 +30,8 @@ static struct {
 	bool dead;			/* executes nothing */
 	bool refuses;			/* ENQCMD, write() */
 	bool unmapped;			/* no portal for us */
+	bool mapped;
+	bool lies;			/* says that it has copied */
 	bool readback;			/* it can */
 	uint32_t flags;			/* of the last copy of a request's */
 	int open_err;
@@ -61,7 +63,7 @@ static void execute(const struct dsa_desc *c)
 
 	ck_assert_uint_eq(DSA_OPCODE(c->op_flags), DSA_OP_MEMMOVE);
 	ck_assert_uint_eq(r->status, 0);
-	if (!dev.status || ours)
+	if (!dev.lies && (!dev.status || ours))
 		memcpy((void *)(uintptr_t)c->dst, (void *)(uintptr_t)c->src, c->size);
 	r->status = dev.status && !ours ? dev.status : DSA_ST_SUCCESS;
 }
@@ -91,6 +93,7 @@ static void fake_close(void *arg, int fd)
 {
 	(void)arg;
 	ck_assert_int_eq(fd, 7);
+	ck_assert(!dev.mapped);					/* E1 */
 	dev.closed++;
 	memcpy(dev.at_close, pm_at(pm, 0, LEN), LEN);
 	if (dev.finishes_on_close)
@@ -102,13 +105,16 @@ static void *fake_map(void *arg, int fd)
 {
 	(void)arg;
 	(void)fd;
-	return dev.unmapped ? NULL : dev.portal;
+	dev.mapped = !dev.unmapped;
+	return dev.mapped ? dev.portal : NULL;
 }
 
 static void fake_unmap(void *arg, void *portal)
 {
 	(void)arg;
+	ck_assert(dev.mapped);
 	ck_assert_ptr_eq(portal, dev.portal);
+	dev.mapped = false;
 }
 
 static int fake_write(void *arg, int fd, const struct dsa_desc *c, unsigned nr)
@@ -281,6 +287,25 @@ START_TEST(a_queue_is_tried_first)
 	ck_assert(dsa_wants(port, LEN));
 	ck_assert_uint_eq(lines, 2);
 	ck_assert_ptr_nonnull(strstr(last_line, "works again after 1 s"));
+	works();
+	stop();
+}
+END_TEST
+
+/* One that only says so gets no request either. */
+START_TEST(a_trial_is_believed_when_seen)
+{
+	dev.lies = true;
+	start();
+	ck_assert_uint_eq(dev.closed, 1);
+	ck_assert(!dsa_wants(port, LEN));
+	dev.now += SECOND;
+	ck_assert(!dsa_wants(port, LEN));
+	ck_assert_uint_eq(dev.opened, 2);
+	dev.lies = false;
+	dev.now += 2 * SECOND;
+	for (unsigned i = 0; i < 20 && !dsa_wants(port, LEN); i++)
+		dev.now += SECOND / 2;
 	works();
 	stop();
 }
@@ -693,8 +718,9 @@ START_TEST(threads_that_serve_are_load)
 }
 END_TEST
 
-CHECK_MAIN("dsa_queue", a_queue_is_tried_first, no_more_than_its_entries, no_answer,
-	   an_answer_while_draining, sysfs_says_why, a_slow_device, ever_longer_times,
-	   a_queue_that_wavers, status_codes, page_faults_only, a_shared_queue_that_refuses,
-	   where_mmap_is_refused, a_node_that_cannot_be_opened, readback, a_pool_that_fails,
+CHECK_MAIN("dsa_queue", a_queue_is_tried_first, a_trial_is_believed_when_seen,
+	   no_more_than_its_entries, no_answer, an_answer_while_draining, sysfs_says_why,
+	   a_slow_device, ever_longer_times, a_queue_that_wavers, status_codes,
+	   page_faults_only, a_shared_queue_that_refuses, where_mmap_is_refused,
+	   a_node_that_cannot_be_opened, readback, a_pool_that_fails,
 	   threads_that_serve_are_load)
