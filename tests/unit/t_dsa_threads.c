@@ -24,8 +24,8 @@
 #define DEPTH	4u
 #define LEN	20000u
 #define PLACE	32768u
-#define JOBS	500u		/* of a thread */
-#define LOST	397u		/* each such descriptor */
+#define JOBS	250u		/* of a thread */
+#define LOST	197u		/* each such descriptor */
 #define ENTRIES	8u
 
 static struct {
