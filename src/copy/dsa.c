@@ -42,7 +42,7 @@ static uint64_t bytes_inflight(const struct dsa *d)
 
 uint64_t dsa_expect(const struct dsa *d, size_t len)
 {
-	return dsa_policy_expect(&dsa_kind_dsa, &d->medium, bytes_inflight(d), len);
+	return dsa_policy_expect(&d->kind, &d->medium, bytes_inflight(d), len);
 }
 
 bool dsa_policy_says(const struct dsa *d, size_t len, unsigned own, unsigned waiting)
@@ -53,7 +53,7 @@ bool dsa_policy_says(const struct dsa *d, size_t len, unsigned own, unsigned wai
 		.serving = atomic_load_explicit(&d->serving, memory_order_relaxed),
 	};
 
-	return dsa_policy_use(&dsa_kind_dsa, &d->medium, &l, len, d->min);
+	return dsa_policy_use(&d->kind, &d->medium, &l, len, d->min);
 }
 
 /* ---- who has which queue ------------------------------------------------------------ */
@@ -102,6 +102,7 @@ static struct dsa *make(struct pm *pm, const struct dsa_opt *opt, const struct d
 	d->sys = *sys;
 	d->min = opt->min;
 	d->readback = opt->readback;
+	d->kind = dsa_kind_dsa;
 	d->medium = dsa_medium(pm_kind(pm) == PM_FSDAX || pm_kind(pm) == PM_DEVDAX,
 			       flush && !opt->readback);
 	pthread_mutex_init(&d->lock, NULL);
@@ -136,6 +137,7 @@ int dsa_open_on(struct dsa **out, struct pm *pm, const struct dsa_opt *opt,
 		dsa_close(d);
 		return err;
 	}
+	d->kind.engines = d->queue[0].wq.engines ? d->queue[0].wq.engines : 1;
 	if (opt->readback && !d->readback)
 		log_warn("DSA: no readback of the destination, so the CPU flushes");
 	*out = d;

@@ -42,6 +42,7 @@ struct dsa_wq {
 	uint64_t max_transfer;		/* bytes of one descriptor */
 	unsigned max_batch;		/* descriptors of one batch */
 	int node;			/* NUMA; -1: not known */
+	unsigned engines;		/* of its group: so many descriptors at once */
 	bool batch;			/* op_cap has BATCH */
 	bool readback;			/* gen_cap has destination readback */
 	bool block_on_fault;		/* the queue allows BOF (we never set it) */
@@ -171,7 +172,8 @@ struct dsa {
 	struct pm *pm;
 	struct dsa_sys sys;
 	uint64_t min;
-	struct dsa_medium medium;	/* (policy) */
+	struct dsa_kind kind;		/* (policy) */
+	struct dsa_medium medium;
 	bool readback;			/* asked for, and all queues can */
 	unsigned nr;			/* queues */
 	pthread_mutex_t lock;		/* who has which queue */

@@ -213,6 +213,27 @@ static int get_limits(const char *root, struct dsa_wq *wq, struct sentence s)
 	return 0;
 }
 
+/*
+ * The engines of its group ("engine0.0 engine0.1"): only the policy wants to know, so
+ * one if sysfs does not say.
+ */
+static unsigned count_engines(const char *root, const struct dsa_wq *wq)
+{
+	char buf[ATTR_MAX], why[64], group[64];
+	struct sentence s = { why, sizeof(why) };
+	unsigned nr = 0;
+	int64_t id;
+
+	if (get_number(root, wq->name, "group_id", 0, INT32_MAX, &id, s))
+		return 1;
+	snprintf(group, sizeof(group), "group%s.%d", wq->dev + strlen("dsa"), (int)id);
+	if (attr_line(root, group, "engines", buf))
+		return 1;
+	for (const char *at = buf; (at = strstr(at, "engine")); at++)
+		nr++;
+	return nr ? nr : 1;
+}
+
 /* "wq0.1" -> "dsa0" */
 static bool device_of(struct dsa_wq *wq)
 {
@@ -248,6 +269,7 @@ int dsa_sysfs_wq(const char *root, struct dsa_wq *wq, char *why, size_t size)
 	wq->shared = !strcmp(buf, "shared");
 	if (!wq->shared && strcmp(buf, "dedicated"))
 		return because(s, -EINVAL, "%s/mode: \"%.40s\" makes no sense", wq->name, buf);
+	wq->engines = count_engines(root, wq);
 	err = get_device(root, wq, s);
 	return err ? err : get_limits(root, wq, s);
 }

@@ -31,12 +31,13 @@ static const struct attr good[] = {
 	{ "dsa0", "cdev_major", "237" }, { "dsa0", "version", "0x100" },
 	{ "dsa0", "state", "enabled" }, { "dsa0", "clients", "0" },
 	{ "dsa0", "cmd_status", "0x0" },
-	{ "wq0.1", "group_id", "0" }, { "wq0.1", "size", "32" }, { "wq0.1", "priority", "10" },
+	{ "wq0.1", "group_id", "2" }, { "wq0.1", "size", "32" }, { "wq0.1", "priority", "10" },
 	{ "wq0.1", "block_on_fault", "0" }, { "wq0.1", "mode", "shared" },
 	{ "wq0.1", "state", "enabled" }, { "wq0.1", "cdev_minor", "1" },
 	{ "wq0.1", "type", "user" }, { "wq0.1", "name", "test" },
 	{ "wq0.1", "threshold", "28" }, { "wq0.1", "max_batch_size", "32" },
 	{ "wq0.1", "max_transfer_size", "2097152" },
+	{ "group0.2", "engines", "engine0.0 engine0.1 engine0.3" },
 };
 
 /* Those that we read ourselves. */
@@ -86,6 +87,7 @@ static void start(void)
 	static const char *const dirs[] = {
 		"/sys", "/sys/bus", "/sys/bus/dsa", "/sys/bus/dsa/devices",
 		"/sys/bus/dsa/devices/dsa0", "/sys/bus/dsa/devices/wq0.1",
+		"/sys/bus/dsa/devices/group0.2",
 	};
 	char path[128];
 
@@ -146,9 +148,11 @@ START_TEST(a_sound_tree)
 	ck_assert_uint_eq(wq.max_transfer, 2 << 20);
 	ck_assert_uint_eq(wq.max_batch, 32);
 	ck_assert_int_eq(wq.node, 1);
+	ck_assert_uint_eq(wq.engines, 3);
 
 	put("wq0.1", "mode", "dedicated");
 	put("wq0.1", "threshold", "0");
+	put("wq0.1", "group_id", "-1");
 	put("dsa0", "gen_cap", "0x4091500000f");
 	put("dsa0", "numa_node", "-1");
 	put("wq0.1", "block_on_fault", "1");
@@ -156,6 +160,7 @@ START_TEST(a_sound_tree)
 	ck_assert_int_eq(look(&wq), 0);
 	ck_assert(!wq.shared && !wq.readback && wq.block_on_fault);
 	ck_assert_uint_eq(wq.threshold, 32);
+	ck_assert_uint_eq(wq.engines, 1);
 	ck_assert_uint_eq(wq.max_transfer, DSA_TRANSFER_MAX);
 	ck_assert_int_eq(wq.node, -1);
 	stop();
