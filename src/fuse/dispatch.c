@@ -143,6 +143,7 @@ static void lay_head(struct request *rq, const struct fuse_in_header *h)
 	rq->ctx.gid = h->gid;
 	rq->ctx.pid = h->pid;
 	rq->ctx.umask = 0;
+	gone_start(rq->s->fs, &rq->patience);
 }
 
 int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
@@ -219,6 +220,33 @@ static void say_bad(const struct request *rq, uint64_t off)
 	pm_fault_repair(fs->pm);	/* looking for the name may have met more */
 }
 
+bool request_space(struct request *rq)
+{
+	int got;
+
+	if (!session_may_wait(rq))
+		return false;
+	do
+		got = gone_wait(rq->s->fs, &rq->patience);
+	while (!got && !session_stops(rq->s));
+	session_waited(rq);
+	return got > 0;
+}
+
+static int serve(struct request *rq, const struct handler *ha)
+{
+	int err;
+
+	if (!rq->arg)
+		return -EINVAL;
+	if (!ha->fn)
+		return -ENOSYS;
+	do
+		err = ha->fn(rq);
+	while (err == -ENOSPC && !rq->answered && request_space(rq));
+	return err;
+}
+
 void dispatch(struct request *rq)
 {
 	uint64_t start = stats_clock();
@@ -231,10 +259,7 @@ void dispatch(struct request *rq)
 
 	log_debug("%llu %s node %llx, %u bytes", (unsigned long long)unique,
 		  ha->name, (unsigned long long)rq->h->nodeid, rq->h->len);
-	if (!rq->arg)
-		err = -EINVAL;
-	else
-		err = ha->fn ? ha->fn(rq) : -ENOSYS;
+	err = serve(rq, ha);
 	if (!ha->silent && !rq->answered) {
 		assert(err < 0);	/* a handler that forgot to answer */
 		reply_error(rq, err);

@@ -157,6 +157,32 @@ static uint64_t blocks_of(const struct request *rq)
 	return a.blocks512;
 }
 
+/*
+ * As much as there is space for. What was written before a pool was found full
+ * is out of the payload, so it goes on from there.
+ */
+static int write_all(struct request *rq, uint32_t flags, size_t *done)
+{
+	const struct fuse_write_in *in = rq->arg;
+	size_t n;
+	int err;
+
+	*done = 0;
+	do {
+		err = op_write(&rq->ctx, rq->h->nodeid, in->offset + *done, &rq->data,
+			       flags, &n);
+		*done += n;
+		if (!err && n && *done < in->size)
+			continue;			/* cut short: why? */
+		/* data=atomic: too much for one record, found when it was copied */
+		if (rq->data.len != in->size - *done)
+			break;
+		if (err != -ENOSPC || !request_space(rq))
+			break;
+	} while (true);
+	return *done ? 0 : err;
+}
+
 int do_write(struct request *rq)
 {
 	const struct fuse_write_in *in = rq->arg;
@@ -171,9 +197,8 @@ int do_write(struct request *rq)
 		return -EINVAL;
 	kill = kill && node_has_setid(rq, rq->h->nodeid);
 	blocks = gathered ? blocks_of(rq) : 0;
-	err = op_write(&rq->ctx, rq->h->nodeid, in->offset, &rq->data,
-		       write_flags(rq, in->write_flags) |
-		       (kill ? OP_WRITE_KILL_PRIV : 0), &done);
+	err = write_all(rq, write_flags(rq, in->write_flags) |
+			(kill ? OP_WRITE_KILL_PRIV : 0), &done);
 	if (!err && done < in->size && (in->write_flags & FUSE_WRITE_CACHE))
 		err = -ENOSPC;					/* K2 */
 	/* or the kernel would go by the old mode for a day (exec!); K4 */

@@ -15,10 +15,12 @@
 
 #include "copy/copy.h"
 #include "fuse/proto.h"
+#include "meta/gone.h"
 #include "op/op.h"
 
 struct session;
 struct transport;
+struct worker;
 
 /* Room for an answer: a READ of MAX_WRITE bytes. */
 #define OUT_SIZE	(1u << 20)
@@ -26,6 +28,7 @@ struct transport;
 struct request {
 	struct session *s;
 	const struct transport *tr;
+	struct worker *w;		/* who serves it; NULL: a test */
 	void *state;			/* the transport's own */
 	const struct fuse_in_header *h;
 	const void *arg;		/* fixed arguments, complete; NULL: the
@@ -36,6 +39,7 @@ struct request {
 	uint8_t *out;			/* OUT_SIZE bytes to build an answer in;
 					   on a ring `rest` lies there too */
 	struct op_ctx ctx;
+	struct patience patience;	/* with a pool that is full */
 	int error;			/* what was answered */
 	bool answered;
 };
@@ -53,6 +57,12 @@ int request_lay(struct request *rq, const void *buf, size_t have, size_t total,
 void request_lay_apart(struct request *rq, const struct fuse_in_header *h,
 		       const void *arg, size_t arg_len, const void *rest,
 		       size_t rest_len);
+
+/*
+ * -ENOSPC was met. True: space has come back that had been on its way before,
+ * so it may be tried again. Waits, with no lock held.
+ */
+bool request_space(struct request *rq);
 
 /* Serve rq: exactly one answer is given, or none where none is due. */
 void dispatch(struct request *rq);

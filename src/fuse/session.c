@@ -31,6 +31,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "fuse/proto.h"
+#include "fuse/request.h"
 #include "fuse/stats.h"
 #include "fuse/transport.h"
 #include "fuse/uring.h"
@@ -39,6 +40,7 @@
 #define STOP_TRIES	2000		/* of 5 ms */
 #define MAX_BACKGROUND	64
 #define DEFAULT_THREADS	8
+#define EXTRA_READERS	64
 
 /*
  * Not asked for: AUTO_INVAL_DATA (nobody else writes), POSIX_LOCKS and
@@ -77,6 +79,7 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
 	s->fd = fd;
 	s->started = stats_clock();
 	s->transport = &transport_dev;
+	pthread_mutex_init(&s->spawn_lock, NULL);
 	sigaction(STOP_SIGNAL, &sa, NULL);	/* no SA_RESTART */
 	s->read_map = opt->read == READ_MAP ||
 		      (opt->read == READ_AUTO &&
@@ -86,7 +89,7 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
 		cpus = cpus > DEFAULT_THREADS ? DEFAULT_THREADS : cpus;
 		s->nr_readers = cpus < 2 ? 2 : (unsigned)cpus;
 	}
-	s->max_workers = s->nr_readers;
+	s->max_workers = s->nr_readers + EXTRA_READERS;
 	if (opt->transport != TRANSPORT_DEV)
 		s->max_workers += uring_threads_max();
 	s->workers = calloc(s->max_workers, sizeof(*s->workers));
@@ -140,8 +143,10 @@ static void settle(struct session *s, const struct fuse_init_in *in,
 
 static void join_workers(struct session *s)
 {
-	while (s->nr_workers)
-		pthread_join(s->workers[--s->nr_workers].tid, NULL);
+	while (s->nr_workers--)
+		if (atomic_load(&s->workers[s->nr_workers].state) != WORKER_JOINED)
+			pthread_join(s->workers[s->nr_workers].tid, NULL);
+	s->nr_workers = 0;
 }
 
 /* err: why it is not used. The threads have not served anything yet. */
@@ -284,17 +289,29 @@ int session_handshake(struct session *s)
 	return err;
 }
 
+/* One reader of /dev/fuse less; once. Called with spawn_lock. */
+static void discount(struct worker *w)
+{
+	if (w->counted)
+		w->s->readers--;
+	w->counted = false;
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct session *s = w->s;
 	int err = w->tr->run(w);
 
+	pthread_mutex_lock(&s->spawn_lock);
+	discount(w);
+	pthread_mutex_unlock(&s->spawn_lock);
 	if (err)
 		log_err("worker %u ends: %s", w->nr, strerror(-err));
 	/* on a ring nobody else would serve what this one served */
-	if (err && s->uring)
+	if (err && s->uring && !w->extra)
 		atomic_store(&s->broken, true);
+	atomic_store(&w->state, WORKER_LEFT);
 	if (atomic_fetch_sub(&s->running, 1) == 1 || atomic_load(&s->broken))
 		kill(getpid(), SESSION_GONE_SIGNAL);
 	return NULL;
@@ -312,27 +329,115 @@ static void worker_mask(sigset_t *set)
 		sigdelset(set, open[i]);
 }
 
-int session_spawn(struct session *s, const struct transport *tr, void *arg)
+/* w is nobody's. Called with spawn_lock. */
+static int start_worker(struct worker *w)
+{
+	struct session *s = w->s;
+	sigset_t mask, old;
+	int err;
+
+	worker_mask(&mask);
+	pthread_sigmask(SIG_SETMASK, &mask, &old);
+	atomic_store(&w->state, WORKER_RUNS);
+	atomic_fetch_add(&s->running, 1);
+	w->counted = w->tr == &transport_dev;
+	s->readers += w->counted;
+	err = -pthread_create(&w->tid, NULL, worker_main, w);
+	if (err) {
+		discount(w);
+		atomic_fetch_sub(&s->running, 1);
+		atomic_store(&w->state, WORKER_JOINED);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
+static int spawn(struct session *s, const struct transport *tr, void *arg, bool extra)
 {
 	struct worker *w = &s->workers[s->nr_workers];
-	sigset_t mask, old;
 	int err;
 
 	if (s->nr_workers == s->max_workers)
 		return -EAGAIN;
 	*w = (struct worker){
-		.s = s, .tr = tr, .arg = arg, .nr = s->nr_workers,
+		.s = s, .tr = tr, .arg = arg, .nr = s->nr_workers, .extra = extra,
 	};
-	worker_mask(&mask);
-	pthread_sigmask(SIG_SETMASK, &mask, &old);
-	atomic_fetch_add(&s->running, 1);
-	err = -pthread_create(&w->tid, NULL, worker_main, w);
-	if (err)
-		atomic_fetch_sub(&s->running, 1);
-	else
+	err = start_worker(w);
+	if (!err)
 		s->nr_workers++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return err;
+}
+
+int session_spawn(struct session *s, const struct transport *tr, void *arg)
+{
+	int err;
+
+	pthread_mutex_lock(&s->spawn_lock);
+	err = spawn(s, tr, arg, false);
+	pthread_mutex_unlock(&s->spawn_lock);
+	return err;
+}
+
+/* ---- readers in place of those who wait ----------------------------------- */
+
+/* In the place of one that has left, or a new one. */
+static int spawn_extra(struct session *s)
+{
+	for (unsigned i = 0; i < s->nr_workers; i++) {
+		struct worker *w = &s->workers[i];
+
+		if (!w->extra || atomic_load(&w->state) == WORKER_RUNS)
+			continue;
+		if (atomic_load(&w->state) == WORKER_LEFT)
+			pthread_join(w->tid, NULL);
+		return start_worker(w);
+	}
+	return spawn(s, &transport_dev, NULL, true);
+}
+
+bool session_may_wait(struct request *rq)
+{
+	struct session *s = rq->s;
+	int err = 0;
+
+	if (!rq->w)
+		return true;
+	if (rq->tr->hand_over)
+		rq->tr->hand_over(rq);
+	if (rq->tr != &transport_dev)
+		return true;
+	pthread_mutex_lock(&s->spawn_lock);
+	if (s->waiting + 1 >= s->readers)
+		err = session_stops(s) ? -EINTR : spawn_extra(s);
+	s->waiting += !err;
+	pthread_mutex_unlock(&s->spawn_lock);
+	return !err;
+}
+
+void session_waited(struct request *rq)
+{
+	struct session *s = rq->s;
+
+	if (!rq->w || rq->tr != &transport_dev)
+		return;
+	pthread_mutex_lock(&s->spawn_lock);
+	s->waiting--;
+	pthread_mutex_unlock(&s->spawn_lock);
+}
+
+bool session_needs(struct worker *w)
+{
+	struct session *s = w->s;
+	bool needed;
+
+	if (!w->extra)
+		return true;
+	pthread_mutex_lock(&s->spawn_lock);
+	needed = s->waiting + 1 >= s->readers;
+	if (!needed)
+		discount(w);
+	pthread_mutex_unlock(&s->spawn_lock);
+	return needed;
 }
 
 int session_start(struct session *s)
@@ -352,8 +457,11 @@ int session_stop(struct session *s)
 {
 	atomic_store(&s->stop, true);
 	for (int i = 0; i < STOP_TRIES && atomic_load(&s->running); i++) {
+		pthread_mutex_lock(&s->spawn_lock);
 		for (unsigned n = 0; n < s->nr_workers; n++)
-			pthread_kill(s->workers[n].tid, STOP_SIGNAL);
+			if (atomic_load(&s->workers[n].state) == WORKER_RUNS)
+				pthread_kill(s->workers[n].tid, STOP_SIGNAL);
+		pthread_mutex_unlock(&s->spawn_lock);
 		usleep(5000);
 	}
 	if (atomic_load(&s->running))

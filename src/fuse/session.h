@@ -7,6 +7,10 @@
  * kernel ends the connection (umount, abort); session_stop() makes them
  * leave. When the last has gone, SESSION_GONE_SIGNAL is sent to the process,
  * for whoever waits for signals.
+ *
+ * A worker that meets a full pool waits for the requests that free space
+ * (gone.h). So that somebody reads them, one more reader of /dev/fuse is started
+ * when all of them wait, and leaves when it is not needed any more.
  */
 #ifndef FUSE_SESSION_H
 #define FUSE_SESSION_H
@@ -26,6 +30,7 @@
 #define MAX_WRITE		OP_WRITE_MAX
 #define MAX_PAGES		(MAX_WRITE / 4096)
 
+struct request;
 struct session;
 struct transport;
 struct uring;
@@ -36,6 +41,9 @@ struct worker {
 	void *arg;			/* the transport's */
 	pthread_t tid;
 	unsigned nr;
+	bool extra;			/* in place of one that waits */
+	bool counted;			/* among the readers, under spawn_lock */
+	_Atomic enum { WORKER_RUNS, WORKER_LEFT, WORKER_JOINED } state;
 };
 
 struct session {
@@ -60,6 +68,9 @@ struct session {
 	_Atomic unsigned running;	/* workers */
 	_Atomic bool stop;
 	_Atomic bool broken;		/* a worker failed: end the session */
+	pthread_mutex_t spawn_lock;	/* guards what follows while serving */
+	unsigned readers;		/* of /dev/fuse, running */
+	unsigned waiting;		/* of these, for space */
 	struct worker *workers;
 	unsigned nr_workers, max_workers;
 	unsigned nr_readers;		/* of /dev/fuse, without a ring */
@@ -77,6 +88,14 @@ int session_handshake(struct session *s);
 /* Start the workers. Signals but the synchronous ones stay with the caller.
  * After an error: session_stop(). */
 int session_start(struct session *s);
+/*
+ * Before a worker waits for requests that others are to serve, and after it. False: it
+ * must not, since nobody would.
+ */
+bool session_may_wait(struct request *rq);
+void session_waited(struct request *rq);
+/* An extra reader asks whether it is still needed; if not, it leaves. */
+bool session_needs(struct worker *w);
 /* One more worker; for transports that bring their own. */
 int session_spawn(struct session *s, const struct transport *tr, void *arg);
 /* "requests by io_uring, 2 rings of 4": how they come; returns buf. */

@@ -23,6 +23,9 @@ struct transport {
 	 * read (the kernel has answered -EIO in our place).
 	 */
 	int (*send)(struct request *rq, const struct iovec *iov, unsigned nr);
+	/* The worker will wait: no answer that was given may wait with it. NULL:
+	 * none does. */
+	void (*hand_over)(struct request *rq);
 };
 
 extern const struct transport transport_dev;	/* read(2) of /dev/fuse */

@@ -238,7 +238,7 @@ static int dev_run(struct worker *w)
 {
 	struct dev d;
 	struct request rq = {
-		.s = w->s, .tr = &transport_dev, .ctx.fs = w->s->fs,
+		.s = w->s, .tr = &transport_dev, .w = w, .ctx.fs = w->s->fs,
 	};
 	int err = dev_open(&d, w);
 
@@ -246,7 +246,7 @@ static int dev_run(struct worker *w)
 		return err;
 	rq.state = &d;
 	rq.out = d.out;
-	while (!session_stops(w->s)) {
+	while (!session_stops(w->s) && session_needs(w)) {
 		err = d.land.len ? receive_landed(&d, &rq) :
 		      d.pipe[0] < 0 ? receive_read(&d, &rq) : receive_spliced(&d, &rq);
 		if (err == -EFAULT && d.land.len)

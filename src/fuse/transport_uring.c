@@ -18,6 +18,8 @@
  *   R3  A registration that fails makes the kernel go on with /dev/fuse. What
  *       fails on our side is made to fail on the kernel's as well.
  *   R4  Answers that were given are handed over before a thread leaves.
+ *       Before it waits, too: the kernel forgets a file only after the answer
+ *       to its RELEASE.
  *   R5  Memory: payloads are touched by requests only. A queue of R1's last
  *       thread has one entry; the others share RING_MEMORY, at least one each.
  *
@@ -286,6 +288,14 @@ static int uring_send(struct request *rq, const struct iovec *iov, unsigned nr)
 	return 0;
 }
 
+static void uring_hand_over(struct request *rq)
+{
+	struct ring *r = rq->w->arg;
+
+	io_uring_submit(&r->ur);
+	r->answered = 0;
+}
+
 static void serve_entry(struct ring *r, struct request *rq, struct ring_entry *e)
 {
 	rq->state = e;
@@ -342,11 +352,12 @@ static void stay_bound(struct ring *r)
 		bind_thread(r);
 }
 
-static int serve(struct ring *r)
+static int serve(struct worker *w)
 {
+	struct ring *r = w->arg;
 	struct session *s = r->u->s;
 	struct request rq = {
-		.s = s, .tr = &transport_uring, .ctx.fs = s->fs,
+		.s = s, .tr = &transport_uring, .w = w, .ctx.fs = s->fs,
 	};
 
 	while (!session_stops(s) && r->live) {
@@ -413,7 +424,7 @@ static int uring_run(struct worker *w)
 	if (get_ready(r)) {
 		if (r->depth > 1 && enter_entries(r, r->nr_queues, r->nr))
 			log_warn("CPU %d: fewer ring entries than wanted", r->cpu);
-		err = serve(r);
+		err = serve(w);
 	}
 	ring_close(r);
 	return err;
@@ -421,6 +432,7 @@ static int uring_run(struct worker *w)
 
 const struct transport transport_uring = {
 	.name = "uring", .run = uring_run, .send = uring_send,
+	.hand_over = uring_hand_over,
 };
 
 /* ---- for the session ------------------------------------------------------------ */

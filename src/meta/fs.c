@@ -20,6 +20,7 @@
 #include "meta/alloc.h"
 #include "meta/btree.h"
 #include "meta/contend.h"
+#include "meta/gone.h"
 #include "meta/inode.h"
 #include "meta/mend.h"
 #include "meta/redo.h"
@@ -193,6 +194,7 @@ static void fs_free(struct fs *fs)
 {
 	orphan_close(fs);
 	icache_close(fs);
+	gone_close(fs);
 	itable_close(fs);
 	alloc_close(fs);
 	redo_close(fs);
@@ -284,6 +286,8 @@ static int open_parts(struct fs *fs)
 		err = txn_cache_open(fs);
 	if (!err)
 		err = itable_open(fs);
+	if (!err)
+		err = gone_open(fs);
 	if (!err)
 		err = icache_open(fs);
 	if (!err)

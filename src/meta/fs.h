@@ -59,6 +59,7 @@ struct itable;
 struct icache;
 struct txn_cache;
 struct orphans;
+struct gone;
 
 struct fs {
 	struct pm *pm;			/* (c) */
@@ -72,6 +73,7 @@ struct fs {
 	struct itable *itable;
 	struct icache *icache;
 	struct orphans *orphans;
+	struct gone *gone;
 	struct txn_cache *txns;
 	_Atomic uint64_t land_goal;	/* behind the last landing (op/landing.c) */
 	uint64_t *verified;		/* recently checked nodes, see btree.c */

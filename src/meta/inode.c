@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "meta/contend.h"
 #include "meta/extent.h"
+#include "meta/gone.h"
 #include "meta/xattr.h"
 
 #define LOCKS		1024u
@@ -258,6 +259,7 @@ static int evict(struct inode *ip)
 			inode_destroy(t, ip);
 		}
 		err = txn_commit(t);			/* N5 */
+		gone_step(ip->fs);
 	} while (!err && more);
 	return err;
 }
@@ -297,8 +299,10 @@ static void leave(struct bucket b, struct inode *ip)
 
 	if (get32(mi->nlink) == 0 && fs_writable(ip->fs)) {
 		ip->dying = true;
+		gone_begin(ip);
 		pthread_mutex_unlock(b.lock);
 		err = evict(ip);
+		gone_end(ip);
 		if (err && err != -EROFS)
 			log_warn("inode %llu stays on the orphan list (%d)",
 				 (unsigned long long)ip->ino, err);
@@ -310,6 +314,7 @@ static void leave(struct bucket b, struct inode *ip)
 		inode_put(ip);
 		return;
 	}
+	gone_note(ip, GONE_NOT);
 	unhash(b, ip);
 	pthread_mutex_unlock(b.lock);
 	inode_free(ip);
@@ -321,10 +326,35 @@ void inode_put(struct inode *ip)
 
 	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
 	assert(ip->refs > 0);
-	if (--ip->refs || ip->nlookup)
+	if (--ip->refs || ip->nlookup) {
+		if (atomic_load_explicit(&ip->unlinked, memory_order_relaxed))
+			gone_note(ip, ip->refs ? GONE_OPEN : GONE_KNOWN);
 		pthread_mutex_unlock(b.lock);
-	else
+	} else {
 		leave(b, ip);
+	}
+}
+
+void inode_unlinked(struct inode *ip, bool unlinked)
+{
+	struct bucket b = bucket_of(ip->fs, ip->ino);
+
+	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
+	atomic_store(&ip->unlinked, unlinked);
+	if (!unlinked)
+		gone_note(ip, GONE_NOT);
+	pthread_mutex_unlock(b.lock);
+}
+
+void inode_opened(struct inode *ip)
+{
+	struct bucket b = bucket_of(ip->fs, ip->ino);
+
+	if (!atomic_load_explicit(&ip->unlinked, memory_order_relaxed))
+		return;
+	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
+	gone_note(ip, GONE_OPEN);
+	pthread_mutex_unlock(b.lock);
 }
 
 void inode_lookup_add(struct inode *ip, uint64_t n)

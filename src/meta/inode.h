@@ -17,6 +17,9 @@
 
 #include "meta/txn.h"
 
+/* Of an unlinked one (gone.h): somebody uses it; only the kernel knows it. */
+enum gone_class { GONE_NOT, GONE_OPEN, GONE_KNOWN };
+
 struct inode {
 	struct fs *fs;			/* (c) */
 	uint64_t ino;			/* (c) */
@@ -28,6 +31,9 @@ struct inode {
 	uint32_t refs;			/* (b) users right now, opens included */
 	_Atomic uint32_t opens;		/*     references that op_open() left */
 	bool dying;			/* (b) being freed: gets see -ESTALE */
+	_Atomic bool unlinked;		/*     inode_unlinked() was called */
+	enum gone_class gone;		/* (b) */
+	uint32_t gone_round;		/* (b) */
 	_Atomic bool atime_dirty;	/*     a newer atime waits in DRAM */
 	_Atomic int64_t atime_sec;
 	_Atomic uint32_t atime_nsec;
@@ -62,6 +68,10 @@ int inode_get_new(struct fs *fs, uint64_t ino, uint32_t gen, uint64_t off,
 /* Drop it. The last one to leave an unlinked inode frees it (many records if
  * it is large). Hold no lock. */
 void inode_put(struct inode *ip);
+/* It has lost its last name, or got one again (locked, after the commit). */
+void inode_unlinked(struct inode *ip, bool unlinked);
+/* A reference stays with whoever opened it. */
+void inode_opened(struct inode *ip);
 /* The kernel's lookup count. */
 void inode_lookup_add(struct inode *ip, uint64_t n);
 void inode_forget(struct fs *fs, uint64_t nodeid, uint64_t n);

@@ -197,6 +197,8 @@ static int make(struct making *m, uint64_t parent, struct op_entry *e)
 	inode_wrlock(dir);
 	err = make_locked(dir, m, mark);
 	if (!err) {
+		if (!m->name)
+			inode_unlinked(m->ip, true);
 		inode_rdlock(m->ip);
 		op_entry_of(m->ip, e);
 		inode_unlock(m->ip);

@@ -73,7 +73,10 @@ static int remove_locked(struct victim *v, bool rmdir, uint64_t mark)
 	err = take_name(t, v, rmdir);
 	if (err)
 		txn_fail(t, err);
-	return op_commit(t, mark);
+	err = op_commit(t, mark);
+	if (!err && get32(inode_media(v->ip)->nlink) == 0)
+		inode_unlinked(v->ip, true);
+	return err;
 }
 
 static int remove_name(const struct op_ctx *c, uint64_t parent, const char *name,
@@ -179,7 +182,10 @@ static int link_locked(struct inode *dir, struct inode *ip, const char *name,
 	err = give_name(t, dir, ip, name, len);
 	if (err)
 		txn_fail(t, err);
-	return op_commit(t, mark);
+	err = op_commit(t, mark);
+	if (!err && get32(inode_media(ip)->nlink) == 1)
+		inode_unlinked(ip, false);
+	return err;
 }
 
 static int link_nodes(struct inode *dir, struct inode *ip, const char *name,

@@ -289,6 +289,7 @@ int op_open(const struct op_ctx *c, uint64_t nodeid, uint32_t flags)
 		err = open_truncate(c, nodeid, flags);
 	if (!err) {
 		atomic_fetch_add(&ip->opens, 1);
+		inode_opened(ip);
 		return op_leave(c, mark, 0);	/* the reference stays: it is open */
 	}
 	inode_put(ip);

@@ -354,7 +354,10 @@ static int rename_locked(struct renaming *r)
 		err = move_inodes(t, r);
 	if (err)
 		txn_fail(t, err);
-	return op_commit(t, r->mark);
+	err = op_commit(t, r->mark);
+	if (!err && r->to.ip && get32(inode_media(r->to.ip)->nlink) == 0)
+		inode_unlinked(r->to.ip, true);
+	return err;
 }
 
 static int rename_in_dirs(struct renaming *r)
