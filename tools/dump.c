@@ -579,6 +579,7 @@ static int show_free(struct dump *d, uint64_t arg)
 	add_num(d->out, "blocks", d->geo->nr_blocks);
 	add_num(d->out, "free", total);
 	add_num(d->out, "reserve", d->geo->reserve);
+	add_num(d->out, "root_reserve", d->geo->root_reserve);
 	add_num(d->out, "empty_groups", whole);
 	json_object_object_add(d->out, "groups", rows);
 	return 0;

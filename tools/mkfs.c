@@ -57,6 +57,7 @@ static void usage(FILE *f)
 	      "  -s, --size SIZE     size of the file (K, M, G, T); made if it is not there\n"
 	      "  -L, --label LABEL   up to 64 bytes\n"
 	      "  -U, --uuid UUID     or \"random\" (default), \"time\", \"clear\"\n"
+	      "  -m, --reserve PERCENT  of the blocks for root only (0 to 50; default 0)\n"
 	      "  -f, --force         overwrite a filesystem, partition table or pool\n"
 	      "  -n, --dry-run       only show what would be done\n"
 	      "  -q, --quiet         print errors only\n"
@@ -102,6 +103,20 @@ static int parse_uuid(const char *s, uint8_t *uuid)
 	return 0;
 }
 
+/* 0 to 50, with one decimal; false: it is none. */
+static bool parse_percent(const char *s, unsigned *permille)
+{
+	double v;
+	char *end;
+
+	errno = 0;
+	v = strtod(s, &end);
+	if (errno || end == s || *end || !(v >= 0 && v <= 50))
+		return false;
+	*permille = (unsigned)(v * 10 + 0.5);
+	return true;
+}
+
 /* One option. false: it makes no sense, and that was said. */
 static bool parse_option(struct args *a, int opt)
 {
@@ -122,6 +137,11 @@ static bool parse_option(struct args *a, int opt)
 		if (!parse_uuid(optarg, a->mk.uuid))
 			return true;
 		log_err("%s is not a UUID", optarg);
+		return false;
+	case 'm':
+		if (parse_percent(optarg, &a->mk.root_permille))
+			return true;
+		log_err("%s is not a percentage from 0 to 50", optarg);
 		return false;
 	case 'f':
 		a->force = true;
@@ -147,6 +167,7 @@ static int parse_args(struct args *a, int argc, char **argv)
 		{ "size", required_argument, NULL, 's' },
 		{ "label", required_argument, NULL, 'L' },
 		{ "uuid", required_argument, NULL, 'U' },
+		{ "reserve", required_argument, NULL, 'm' },
 		{ "force", no_argument, NULL, 'f' },
 		{ "dry-run", no_argument, NULL, 'n' },
 		{ "quiet", no_argument, NULL, 'q' },
@@ -161,7 +182,7 @@ static int parse_args(struct args *a, int argc, char **argv)
 	uuid_generate_random(a->mk.uuid);
 	a->mk.root_uid = geteuid();	/* who makes a pool may use it */
 	a->mk.root_gid = getegid();
-	while ((opt = getopt_long(argc, argv, "s:L:U:fnqhV", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "s:L:U:m:fnqhV", longs, NULL)) != -1) {
 		if (opt == 'h') {
 			usage(stdout);
 			return EXIT_OK;
@@ -459,6 +480,9 @@ static void print_geometry(const struct args *a, const struct target *t,
 	       (unsigned long long)(geo->nr_blocks - geo->data_blk -
 				    PMEMFS_CHUNK_BLOCKS - 1),
 	       (unsigned long long)geo->reserve);
+	if (geo->root_reserve)
+		printf("  root     %llu blocks more for root only\n",
+		       (unsigned long long)geo->root_reserve);
 }
 
 /* The pool is mapped, nothing but its size has changed so far. */

@@ -114,7 +114,9 @@ struct pmemfs_super {
 	le64	owners_blk;	/* 200 owner table: 8 bytes a block, or 0 */
 	le64	owners_len;	/* 208 its length in blocks */
 	uint8_t	sparse;		/* 216 1: made with --sparse, has holes */
-	uint8_t	zero[3879];	/* 217 */
+	uint8_t	zero0[7];	/* 217 */
+	le64	root_reserve;	/* 224 further blocks, for root */
+	uint8_t	zero[3864];	/* 232 */
 };
 _Static_assert(sizeof(struct pmemfs_super) == 4096, "pmemfs.5: super");
 

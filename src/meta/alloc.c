@@ -14,7 +14,8 @@
  *       below both watermarks (L4).
  *   P3  A group is loaded, and its checksum compared, before the first record
  *       of this mount that changes it; so a mismatch is damage, never us.
- *   P4  Data leave geo.reserve blocks alone, so that freeing never fails (L9).
+ *   P4  Data leave geo.reserve blocks alone, so that freeing never fails (L9);
+ *       those of others than root geo.root_reserve more.
  *
  *   P5  What lies outside the data area is marked used in a bitmap, or the
  *       group is not believed: nothing else keeps us from giving it out.
@@ -71,6 +72,19 @@ struct alloc {
 	pthread_mutex_t bad_lock;	/* before a group's */
 	_Atomic unsigned bad_seen;	/* ranges of pm_bad() that the groups know */
 };
+
+static _Thread_local bool for_root;
+
+void alloc_for_root(bool root)
+{
+	for_root = root;
+}
+
+/* P4: what this thread must leave. */
+static int64_t to_keep(struct fs *fs)
+{
+	return (int64_t)(fs->geo.reserve + (for_root ? 0 : fs->geo.root_reserve));
+}
 
 static uint64_t first_cursor(struct fs *fs, unsigned w)
 {
@@ -426,7 +440,7 @@ static int find(struct fs *fs, uint64_t start, const struct want *w, struct run 
 /* Take a promise of up to want blocks from the count; 0: not even min. */
 static uint64_t promise(struct fs *fs, unsigned flags, uint64_t want, uint64_t min)
 {
-	int64_t keep = flags & ALLOC_META ? 0 : (int64_t)fs->geo.reserve, have, n;
+	int64_t keep = flags & ALLOC_META ? 0 : to_keep(fs), have, n;
 	struct alloc *a = fs->alloc;
 
 	have = atomic_load(&a->free);
@@ -620,7 +634,13 @@ uint64_t alloc_free_blocks(struct fs *fs)
 
 uint64_t alloc_avail_blocks(struct fs *fs)
 {
-	return at_least_0((int64_t)alloc_free_blocks(fs) - (int64_t)fs->geo.reserve);
+	return at_least_0((int64_t)alloc_free_blocks(fs) -
+			  (int64_t)(fs->geo.reserve + fs->geo.root_reserve));
+}
+
+uint64_t alloc_our_blocks(struct fs *fs)
+{
+	return at_least_0((int64_t)alloc_free_blocks(fs) - to_keep(fs));
 }
 
 uint64_t alloc_quarantined(struct fs *fs)

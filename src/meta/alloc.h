@@ -27,6 +27,12 @@ struct run { uint64_t blk, len; };
 #define ALLOC_ROOM_OF(flags)	((flags) >> 8 & 31u)
 #define ALLOC_EXACT	0x4u	/* only right at goal, else -ENOSPC quickly */
 
+/*
+ * For whom this thread works from now on. A pool may have blocks set aside for
+ * root (mkfs.pmemfs -m); to begin with, it works for nobody in particular.
+ */
+void alloc_for_root(bool root);
+
 int alloc_open(struct fs *fs, uint64_t blocks_free);
 void alloc_close(struct fs *fs);
 
@@ -51,10 +57,11 @@ void alloc_release(struct fs *fs, uint64_t seq);
 /* Recompute and flush the descriptor of group g (L7). Not fenced. */
 void alloc_derive(struct fs *fs, uint32_t g);
 
-/* Blocks that are neither used nor reserved nor quarantined, and the part of
- * them that data may use. */
+/* Blocks that are neither used nor reserved nor quarantined; the part of
+ * them that data of anybody may use; that of whom this thread works for. */
 uint64_t alloc_free_blocks(struct fs *fs);
 uint64_t alloc_avail_blocks(struct fs *fs);
+uint64_t alloc_our_blocks(struct fs *fs);
 uint64_t alloc_quarantined(struct fs *fs);
 uint64_t alloc_reserved(struct fs *fs);
 

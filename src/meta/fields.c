@@ -41,6 +41,8 @@ static const struct field super_fields[] = {
 	FIELD(super, owners_blk, LE),
 	FIELD(super, owners_len, LE),
 	FIELD(super, sparse, LE),
+	FIELD(super, zero0, ZERO),
+	FIELD(super, root_reserve, LE),
 	FIELD(super, zero, ZERO),
 };
 

@@ -44,7 +44,7 @@ struct fs_options {
 /* Geometry, copied from the superblock after it was checked. (c) */
 struct geometry {
 	uint64_t nr_blocks, lanes_blk, groups_blk, bitmap_blk, data_blk;
-	uint64_t reserve;
+	uint64_t reserve, root_reserve;
 	uint32_t nr_lanes, lane_size, nr_groups;
 	uint8_t uuid[16], seed[16];
 	char label[PMEMFS_LABEL_MAX + 1];

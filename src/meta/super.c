@@ -83,6 +83,8 @@ static const char *check_areas(const struct pmemfs_super *sb)
 		return "the metadata areas fill the pool";
 	if (get64(sb->reserve) > nr - end)
 		return "the reserve is larger than the data area";
+	if (get64(sb->root_reserve) > nr - end)
+		return "the reserve for root is larger than the data area";
 	return NULL;
 }
 
@@ -109,7 +111,7 @@ static const char *check_rest(const struct pmemfs_super *sb)
 		return "the label is not padded with zeros";
 	if (sb->sparse > 1)
 		return "the sparse flag is neither 0 nor 1";
-	if (!all_zero(sb->zero, sizeof(sb->zero)))
+	if (!all_zero(sb->zero0, sizeof(sb->zero0)) || !all_zero(sb->zero, sizeof(sb->zero)))
 		return "reserved bytes are not zero";
 	return NULL;
 }
@@ -250,6 +252,7 @@ static void fill_geometry(struct geometry *geo, const struct pmemfs_super *sb)
 	geo->bitmap_blk = get64(sb->bitmap_blk);
 	geo->data_blk = get64(sb->data_blk);
 	geo->reserve = get64(sb->reserve);
+	geo->root_reserve = get64(sb->root_reserve);
 	geo->nr_lanes = get32(sb->nr_lanes);
 	geo->lane_size = get32(sb->lane_size);
 	geo->nr_groups = DIV_UP(geo->nr_blocks, PMEMFS_GROUP_BLOCKS);
@@ -355,6 +358,7 @@ int mkfs_geometry(struct mkfs_params *p, struct geometry *geo)
 		bytes_blks(geo->nr_groups * sizeof(struct pmemfs_group));
 	geo->data_blk = geo->bitmap_blk + geo->nr_groups;
 	geo->reserve = default_reserve(p->nr_blocks);
+	geo->root_reserve = p->nr_blocks * p->root_permille / 1000;
 	memcpy(geo->uuid, p->uuid, sizeof(geo->uuid));
 	memcpy(geo->label, p->label, PMEMFS_LABEL_MAX);
 	geo->sparse = p->sparse;
@@ -555,6 +559,7 @@ static void make_super(struct pmemfs_super *sb, const struct geometry *geo)
 	sb->bitmap_blk = put64(geo->bitmap_blk);
 	sb->data_blk = put64(geo->data_blk);
 	sb->reserve = put64(geo->reserve);
+	sb->root_reserve = put64(geo->root_reserve);
 	memcpy(sb->seed, geo->seed, sizeof(sb->seed));
 	sb->mkfs_time = put64(geo->mkfs_time);
 	sb->sparse = geo->sparse;

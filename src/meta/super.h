@@ -30,6 +30,7 @@ struct mkfs_params {
 	char label[PMEMFS_LABEL_MAX + 1];
 	uint32_t nr_lanes, lane_size;	/* 0: by size */
 	uint32_t root_uid, root_gid, root_mode;
+	unsigned root_permille;	/* of all blocks, for root */
 	bool sparse;
 	bool zeroed;		/* the pool reads as zero already */
 	uint64_t time;		/* seconds, 0: now */

@@ -27,6 +27,7 @@ bool op_land_get(struct fs *fs, uint64_t len, struct landing *l)
 	struct run r;
 
 	*l = (struct landing){ .len = 0 };
+	alloc_for_root(false);			/* whose it will be is not known */
 	if (!fs_writable(fs) || alloc_avail_blocks(fs) < SPARE * nr)	/* G3 */
 		return false;
 	if (alloc_reserve(fs, 0, goal, nr, nr, &r))

@@ -14,6 +14,7 @@
 #ifndef OP_OP_I_H
 #define OP_OP_I_H
 
+#include "meta/alloc.h"
 #include "meta/dir.h"
 #include "meta/extent.h"
 #include "meta/fs.h"
@@ -24,6 +25,7 @@
 
 static inline uint64_t op_enter(const struct op_ctx *c)
 {
+	alloc_for_root(c->uid == 0);
 	return pm_fault_mark(c->fs->pm);
 }
 

@@ -206,7 +206,7 @@ static int enough_space(struct space *s)
 		if (extent_is_hole(&e))
 			holes += e.len;
 	}
-	return holes > alloc_avail_blocks(fs) + alloc_quarantined(fs) ? -ENOSPC : 0;
+	return holes > alloc_our_blocks(fs) + alloc_quarantined(fs) ? -ENOSPC : 0;
 }
 
 static int space_ok(struct space *s)

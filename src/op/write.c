@@ -338,6 +338,8 @@ int op_write(const struct op_ctx *c, uint64_t nodeid, uint64_t pos,
 	*done = 0;
 	if (err)
 		return op_leave(c, mark, err);
+	if (flags & OP_WRITE_CACHE)		/* gathered from whomever */
+		alloc_for_root(false);
 	err = write_in_turn(&w, mark, done);
 	inode_put(w.ip);
 	return op_leave(c, mark, err);

@@ -324,11 +324,13 @@ static void f_bitmap(struct pmemfs_super *s) { s->bitmap_blk = put64(0); }
 static void f_data(struct pmemfs_super *s) { s->data_blk = put64(1); }
 static void f_data2(struct pmemfs_super *s) { s->data_blk = put64(~0ull); }
 static void f_reserve(struct pmemfs_super *s) { s->reserve = put64(~0ull); }
+static void f_root(struct pmemfs_super *s) { s->root_reserve = put64(1ull << 40); }
+static void f_zero0(struct pmemfs_super *s) { s->zero0[6] = 1; }
 static void f_owners(struct pmemfs_super *s) { s->owners_blk = put64(300); }
 static void f_owners2(struct pmemfs_super *s) { s->owners_len = put64(1); }
 static void f_label(struct pmemfs_super *s) { s->label[63] = 'x'; }
 static void f_sparse(struct pmemfs_super *s) { s->sparse = 2; }
-static void f_zero(struct pmemfs_super *s) { s->zero[3878] = 1; }
+static void f_zero(struct pmemfs_super *s) { s->zero[3863] = 1; }
 static void f_all_lanes(struct pmemfs_super *s)
 {
 	/* consistent, but the lanes alone are larger than the pool */
@@ -343,7 +345,7 @@ static void (*const fields[])(struct pmemfs_super *) = {
 	f_block_size, f_few, f_many, f_huge, f_lanes_blk, f_nr_lanes, f_nr_lanes2,
 	f_nr_lanes3, f_lane_size, f_lane_size2, f_lane_size3, f_groups, f_groups2,
 	f_bitmap, f_data, f_data2, f_reserve, f_owners, f_owners2, f_label, f_sparse,
-	f_zero, f_all_lanes,
+	f_zero, f_zero0, f_root, f_all_lanes,
 };
 
 START_TEST(field_is_checked)
