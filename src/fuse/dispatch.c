@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/log.h"
@@ -233,12 +234,30 @@ bool request_space(struct request *rq)
 	return got > 0;
 }
 
+/* -o allow_root: may he ask this? Open files are his who has the descriptor. */
+static bool may_ask(const struct request *rq)
+{
+	if (!rq->s->opt->allow_root || rq->ctx.uid == 0 || rq->ctx.uid == geteuid())
+		return true;
+	switch (rq->h->opcode) {
+	case FUSE_FORGET: case FUSE_BATCH_FORGET: case FUSE_INTERRUPT: case FUSE_DESTROY:
+	case FUSE_READ: case FUSE_WRITE: case FUSE_FSYNC: case FUSE_FLUSH:
+	case FUSE_RELEASE: case FUSE_READDIR: case FUSE_READDIRPLUS: case FUSE_FSYNCDIR:
+	case FUSE_RELEASEDIR: case FUSE_NOTIFY_REPLY: case FUSE_LSEEK:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int serve(struct request *rq, const struct handler *ha)
 {
 	int err;
 
 	if (!rq->arg)
 		return -EINVAL;
+	if (!may_ask(rq))
+		return -EACCES;
 	if (!ha->fn)
 		return -ENOSYS;
 	do

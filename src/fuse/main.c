@@ -386,7 +386,7 @@ int main(int argc, char **argv)
 	}
 	if (o.debug)
 		log_set_level(LOG_LVL_DEBUG);
-	if (geteuid() == 0 && !o.deny_other)
+	if (geteuid() == 0 && !o.deny_other && !o.allow_root)
 		o.allow_other = true;
 	d.opt = &o;
 	rc = run(&d);

@@ -140,7 +140,7 @@ static char *session_options(const struct options *o, const char *fsname)
 	      fuse_opt_add_opt(&opts, "subtype=" FS_SUBTYPE) ||
 	      fuse_opt_add_opt_escaped(&opts, name) ||
 	      (o->fs.atime == FS_NOATIME && fuse_opt_add_opt(&opts, "noatime")) ||
-	      (o->allow_other && fuse_opt_add_opt(&opts, "allow_other"));
+	      ((o->allow_other || o->allow_root) && fuse_opt_add_opt(&opts, "allow_other"));
 	free(name);
 	if (!err)
 		return opts;

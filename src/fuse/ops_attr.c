@@ -109,7 +109,7 @@ int do_statx(struct request *rq)
 	if (err)
 		return err;
 	memset(&out, 0, sizeof(out));
-	out.attr_valid = 86400;
+	out.attr_valid = rq->s->valid;
 	fill_statx(&out.stat, &a);
 	return reply_data(rq, &out, sizeof(out));
 }

@@ -16,6 +16,7 @@
 #include "fuse/session.h"
 
 struct listing {
+	const struct request *rq;
 	uint8_t *buf;
 	size_t len, size;
 	bool plus, full;
@@ -58,7 +59,7 @@ static bool add_entry(void *arg, const struct op_dirent *d,
 	}
 	memset(p, 0, need);
 	if (l->plus && e)
-		fill_entry((struct fuse_entry_out *)(void *)p, e);
+		fill_entry(l->rq, (struct fuse_entry_out *)(void *)p, e);
 	memcpy(p + head, &de, FUSE_DIRENT_HEAD);
 	memcpy(p + head + FUSE_DIRENT_HEAD, d->name, d->len);
 	l->len += need;
@@ -83,7 +84,7 @@ static int list(struct request *rq, bool plus)
 {
 	const struct fuse_read_in *in = rq->arg;
 	struct listing l = {
-		.buf = rq->out, .size = min64(in->size, OUT_SIZE), .plus = plus,
+		.rq = rq, .buf = rq->out, .size = min64(in->size, OUT_SIZE), .plus = plus,
 	};
 	struct iovec iov[2] = { { 0 } };
 	int err = op_readdir(&rq->ctx, rq->h->nodeid, in->offset, plus,

@@ -180,7 +180,10 @@ static int take_atime(struct options *o, const struct word *w,
 	return 0;
 }
 
-enum { SET_NORECOVERY, SET_PMEM, SET_SPLICE, SET_LANDING, SET_OTHER, SET_REMOUNT };
+enum {
+	SET_NORECOVERY, SET_PMEM, SET_SPLICE, SET_LANDING, SET_OTHER, SET_ROOT, SET_LAZY,
+	SET_REMOUNT,
+};
 
 static int take_bool(struct options *o, const struct word *w,
 		     const char *value)
@@ -202,6 +205,12 @@ static int take_bool(struct options *o, const struct word *w,
 	case SET_OTHER:
 		o->allow_other = w->on;
 		o->deny_other = !w->on;
+		break;
+	case SET_ROOT:
+		o->allow_root = w->on;
+		break;
+	case SET_LAZY:
+		o->fs.lazytime = w->on;
 		break;
 	case SET_REMOUNT:
 		o->remount = w->on;
@@ -259,6 +268,9 @@ static const struct word words[] = {
 	{ "nolanding", take_bool, SET_LANDING, false },
 	{ "allow_other", take_bool, SET_OTHER, true },
 	{ "noallow_other", take_bool, SET_OTHER, false },
+	{ "allow_root", take_bool, SET_ROOT, true },
+	{ "lazytime", take_bool, SET_LAZY, true },
+	{ "nolazytime", take_bool, SET_LAZY, false },
 	{ "remount", take_bool, SET_REMOUNT, true },
 	{ "dax", take_dax, 0, true },
 	{ "dax=", take_dax, 0, true },
@@ -291,7 +303,6 @@ static const struct word words[] = {
 	{ "group_id=", take_nothing, 0, true },
 	{ "uhelper=", take_nothing, 0, true },
 	{ "diratime", take_nothing, 0, true },
-	{ "nolazytime", take_nothing, 0, true },
 	{ "silent", take_nothing, 0, true },
 	{ "loud", take_nothing, 0, true },
 	{ "", take_nothing, 0, true },
@@ -397,6 +408,10 @@ static int check(struct options *o)
 			" cut into requests as the kernel likes");
 		return -EINVAL;
 	}
+	if (o->allow_root && o->allow_other) {
+		log_err("-o allow_root and allow_other: which of them?");
+		return -EINVAL;
+	}
 	if (o->splice || o->landing) {		/* routes of /dev/fuse */
 		if (o->transport == TRANSPORT_URING) {
 			log_err("-o %s needs -o transport=dev", o->splice ? "splice" : "landing");
@@ -451,6 +466,7 @@ void options_help(void)
 	      "                        bytes mixed, ordered (default); or all or nothing\n"
 	      "                        of a write of up to 1 MiB - 4 KiB, atomic\n"
 	      "  relatime, noatime, strictatime\n"
+	      "  lazytime              keep times of access in memory while that is possible\n"
 	      "  transport=WAY         how requests come: auto (default), uring or dev\n"
 	      "  threads=N             threads that read /dev/fuse\n"
 	      "  read=ROUTE            auto (default), map or copy\n"
@@ -458,6 +474,7 @@ void options_help(void)
 	      "  landing               receive large writes into free blocks of the pool\n"
 	      "  allow_other           let other users in (default when root mounts)\n"
 	      "  noallow_other         do not\n"
+	      "  allow_root            let root in, and no other user\n"
 	      "  suid, dev             honour set-user-id bits and devices (root only)\n"
 	      "  nosuid, nodev, noexec, sync, dirsync   as for any mount\n"
 	      "  remount               change ro, rw, nosuid and the like of a mount\n",

@@ -36,6 +36,7 @@ struct options {
 	unsigned threads;		/* 0: by the number of CPUs */
 	bool allow_other;		/* asked for, or root mounts */
 	bool deny_other;		/* asked not to */
+	bool allow_root;		/* besides the owner, root only */
 	struct fs_options fs;
 	/* options of mount(2): MS_*, for a remount; and for libfuse, joined by
 	 * commas, fsname and the like included */

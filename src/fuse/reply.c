@@ -23,8 +23,6 @@
 #include "fuse/session.h"
 #include "fuse/transport.h"
 
-#define VALID_SECONDS	86400u
-
 static int send_answer(struct request *rq, int err, struct iovec *iov,
 		       unsigned nr)
 {
@@ -89,19 +87,20 @@ static void fill_attr(struct fuse_attr *out, const struct op_attr *a)
 	out->blksize = a->blksize;
 }
 
-void fill_entry(struct fuse_entry_out *out, const struct op_entry *e)
+void fill_entry(const struct request *rq, struct fuse_entry_out *out,
+		const struct op_entry *e)
 {
 	memset(out, 0, sizeof(*out));
 	out->nodeid = e->nodeid;
 	out->generation = e->generation;
-	out->entry_valid = VALID_SECONDS;
-	out->attr_valid = VALID_SECONDS;
+	out->entry_valid = rq->s->valid;
+	out->attr_valid = rq->s->valid;
 	fill_attr(&out->attr, &e->attr);
 }
 
 int reply_attr(struct request *rq, const struct op_attr *a)
 {
-	struct fuse_attr_out out = { .attr_valid = VALID_SECONDS };
+	struct fuse_attr_out out = { .attr_valid = rq->s->valid };
 
 	fill_attr(&out.attr, a);
 	return reply_data(rq, &out, sizeof(out));
@@ -112,7 +111,7 @@ int reply_no_entry(struct request *rq)
 	struct fuse_entry_out out;
 
 	memset(&out, 0, sizeof(out));
-	out.entry_valid = VALID_SECONDS;
+	out.entry_valid = rq->s->valid;
 	return reply_data(rq, &out, sizeof(out));
 }
 
@@ -121,7 +120,7 @@ int reply_entry(struct request *rq, const struct op_entry *e)
 	struct fuse_entry_out out;
 	struct iovec iov[2] = { { 0 }, { &out, sizeof(out) } };
 
-	fill_entry(&out, e);
+	fill_entry(rq, &out, e);
 	if (send_answer(rq, 0, iov, 2))
 		op_forget(rq->s->fs, e->nodeid, 1);
 	return 0;
@@ -135,7 +134,7 @@ int reply_open(struct request *rq, const struct op_entry *e, uint32_t flags)
 	unsigned nr = 1;
 
 	if (e) {
-		fill_entry(&entry, e);
+		fill_entry(rq, &entry, e);
 		iov[nr++] = (struct iovec){ &entry, sizeof(entry) };
 	}
 	iov[nr++] = (struct iovec){ &open, sizeof(open) };

@@ -30,7 +30,8 @@ int reply_no_entry(struct request *rq);
 /* e NULL: OPEN. Otherwise CREATE and TMPFILE: entry and open file. */
 int reply_open(struct request *rq, const struct op_entry *e, uint32_t flags);
 
-void fill_entry(struct fuse_entry_out *out, const struct op_entry *e);
+void fill_entry(const struct request *rq, struct fuse_entry_out *out,
+		const struct op_entry *e);
 
 /* Make the kernel ask for the attributes of a node again. */
 void notify_attr(struct session *s, uint64_t nodeid);

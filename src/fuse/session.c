@@ -41,6 +41,7 @@
 #define MAX_BACKGROUND	64
 #define DEFAULT_THREADS	8
 #define EXTRA_READERS	64
+#define VALID_SECONDS	86400u		/* reply.c says why so long */
 
 /*
  * Not asked for: AUTO_INVAL_DATA (nobody else writes), POSIX_LOCKS and
@@ -84,6 +85,8 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
 	s->read_map = opt->read == READ_MAP ||
 		      (opt->read == READ_AUTO &&
 		       kind != PM_FSDAX && kind != PM_DEVDAX);
+	/* whoever is not let in shall not see what others made the kernel cache */
+	s->valid = opt->allow_root ? 0 : VALID_SECONDS;
 	s->nr_readers = opt->threads;
 	if (s->nr_readers == 0) {
 		cpus = cpus > DEFAULT_THREADS ? DEFAULT_THREADS : cpus;

@@ -62,6 +62,7 @@ struct session {
 	bool direct;			/* direct files can be mapped */
 	bool writeback;			/* the page cache gathers writes */
 	bool no_opendir;		/* OPENDIR is not needed */
+	uint32_t valid;			/* seconds that an answer holds */
 	bool read_map;			/* READ answers from the mapping */
 
 	_Atomic uint64_t open_files;	/* OPEN and CREATE without RELEASE */

@@ -91,7 +91,7 @@ static void work(struct fs *fs, bool idle)
 		fs->drain = false;
 		pthread_mutex_unlock(&fs->worker_lock);
 	}
-	if (idle)
+	if (idle && !fs->opt.lazytime)
 		icache_sync_atimes(fs, ATIME_STEP);
 	if (idle || redo_wants_checkpoint(fs))
 		redo_checkpoint(fs, false);

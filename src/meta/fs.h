@@ -34,6 +34,7 @@ struct fs_options {
 	enum fs_log log;	/* fsck: what to do with a damaged log */
 	enum fs_errors errors;
 	enum fs_atime atime;
+	bool lazytime;		/* access times wait in DRAM until they must not */
 	enum fs_data data;
 	int granularity;	/* forced enum pm_granularity, or -1 */
 	const struct pm_backend *backend;	/* NULL: libpmem2 */
