@@ -26,7 +26,8 @@ struct rule { const char *name; void (*fn)(void); };
 #define RULE(f)		{ #f, f }
 #define RULES_END	{ NULL, NULL }
 
-extern const struct rule rules_acl[], rules_attr[], rules_name[], rules_file[];
+extern const struct rule rules_acl[], rules_attr[], rules_file[], rules_io[], rules_name[],
+	rules_xattr[];
 
 void rule_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), noreturn));

@@ -24,7 +24,7 @@
 #define SECONDS		60		/* a rule that hangs is broken */
 
 static const struct rule *const groups[] = {
-	rules_acl, rules_attr, rules_name, rules_file,
+	rules_acl, rules_attr, rules_xattr, rules_name, rules_file, rules_io,
 };
 #define NR_GROUPS	(sizeof(groups) / sizeof(groups[0]))
 

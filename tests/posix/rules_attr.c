@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -252,6 +253,30 @@ static void device_numbers(void)
 		FAILS(mknod("d/n", S_IFCHR | 0600, makedev(1, 3)), EPERM);
 }
 
+static void times_of_reading(void)
+{
+	char c;
+	int fd;
+
+	make_file("f", 0644);
+	make_dir("d", 0755);
+	make_file("d/f", 0644);
+	if (rule_cached())
+		rule_skip("no time is noted where the page cache answers");
+	fd = (int)OK(open("f", O_RDWR));
+	OK(write(fd, "x", 1));
+	set_times("f", 1000, 0, 2000, 0);		/* older than the change: relatime */
+	set_times("d", 1000, 0, 2000, 0);
+	OK(pread(fd, &c, 1, 0));
+	OK(close(fd));
+	WANT(stat_of("f").st_atim.tv_sec > 1000000000);
+	SAME(stat_of("f").st_mtim.tv_sec, 2000);
+	fd = (int)OK(open("d", O_RDONLY | O_DIRECTORY));
+	OK(syscall(SYS_getdents64, fd, (char[2000]){ 0 }, 2000));
+	OK(close(fd));
+	WANT(stat_of("d").st_atim.tv_sec > 1000000000);
+}
+
 static void blocks_are_counted(void)
 {
 	int fd = (int)OK(open("f", O_CREAT | O_RDWR, 0600));
@@ -273,5 +298,6 @@ const struct rule rules_attr[] = {
 	RULE(times_far_away), RULE(times_now_and_omit), RULE(birth_time),
 	RULE(times_of_a_file), RULE(times_of_a_directory), RULE(links_of_a_directory),
 	RULE(privileges_go), RULE(setgid_directory), RULE(sticky_directory),
-	RULE(large_ids), RULE(device_numbers), RULE(blocks_are_counted), RULES_END
+	RULE(large_ids), RULE(device_numbers), RULE(blocks_are_counted),
+	RULE(times_of_reading), RULES_END
 };

@@ -199,6 +199,11 @@ static void telldir_is_stable(void)
 			OK(unlink(name));
 		snprintf(name, sizeof(name), "new%04d", i);
 		make_file(name, 0600);
+		if (i % 8)
+			continue;
+		snprintf(name, sizeof(name), "n%04d", i + 1);
+		if (strcmp(name, next))
+			OK(rename(name, "new"));
 	}
 	seekdir(d, at);
 	de = readdir(d);
@@ -267,9 +272,35 @@ static void symlink_lengths(void)
 	FAILS(open("a", O_RDONLY), ELOOP);
 }
 
+/* Deeper than any path can say. */
+static void deep_path(void)
+{
+	enum { DEEP = 300 };
+	char name[101], path[5000];
+
+	memset(name, 'd', 100);
+	name[100] = '\0';
+	for (int i = 0; i < DEEP; i++) {
+		OK(mkdir(name, 0755));
+		OK(chdir(name));
+	}
+	make_file("f", 0644);
+	SAME(stat_of("f").st_size, 0);
+	FAILS(getcwd(path, sizeof(path)) ? 0 : -1, ERANGE);
+	OK(unlink("f"));
+	for (int i = 0; i < DEEP; i++) {
+		OK(chdir(".."));
+		OK(rmdir(name));
+	}
+	memset(path, '/', sizeof(path));
+	path[4096] = '\0';
+	path[4095] = 'x';
+	FAILS(lstat(path, &(struct stat){ .st_size = 0 }), ENAMETOOLONG);
+}
+
 const struct rule rules_name[] = {
 	RULE(rename_noreplace), RULE(rename_exchange), RULE(rename_whiteout),
 	RULE(rename_into_itself), RULE(rename_onto_what), RULE(rename_over_open),
 	RULE(name_bytes), RULE(tmpfile_gets_a_name), RULE(telldir_is_stable),
-	RULE(getdents_small), RULE(symlink_lengths), RULES_END
+	RULE(getdents_small), RULE(symlink_lengths), RULE(deep_path), RULES_END
 };

@@ -14,6 +14,14 @@ awk -F'`' '/^\| .* \| `[a-z0-9_]+` \|$/ { print $(NF - 1) }' \
 	sort >"$T/table"
 "$rules" --list | sort >"$T/list"
 diff "$T/table" "$T/list" || fail "README.md and rules --list differ"
+n=0
+# shellcheck disable=SC2016
+while IFS=: read -r script name; do
+	cat "$srcdir"/tests/*/"$script" 2>/dev/null | grep -q "^\(\t*$name()\|.*\/$name\"\)" ||
+		fail "README.md: there is no $name in $script"
+	n=$((n + 1))
+done < <(sed -n 's/^| .* | `\(s_[a-z]*\.sh:[a-z_]*\)` |$/\1/p' "$srcdir/tests/posix/README.md")
+[ $n -gt 20 ] || fail "README.md names only $n tests of scripts"
 
 say "tmpfs"
 mkdir "$T/tmpfs"

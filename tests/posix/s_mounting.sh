@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2016
+# s_mounting.sh - who can mount, with which options, and how it ends
+#
+# A function is a rule (README.md); rules that start with as_user or in_userns
+# run as an ordinary user, in a mount namespace of its own where /dev/fuse may be
+# opened by everybody and the FUSE configuration is ours.
+set -eu
+. "${srcdir:-.}/tests/system/lib.sh"
+is_root || skip "needs root: it becomes one user after the other"
+command -v setpriv >/dev/null || skip "no setpriv"
+if [ "${1:-}" != inside ]; then
+	unshare -m true || skip "no mount namespaces"
+	exec unshare -m --propagation private "$BASH" "$0" inside
+fi
+scratch 150
+handles=$builddir/tests/posix/handles
+T_USER=$T/user
+chmod 755 "$T"
+mkdir "$T_USER"
+chown 1000:1000 "$T_USER"
+
+as_user() { setpriv --reuid 1000 --regid 1000 --clear-groups "$@"; }
+as_other() { setpriv --reuid 1001 --regid 1001 --clear-groups "$@"; }
+refused() { ! "$@" >"$T/out" 2>&1 || fail "allowed: $*"; }
+
+# The node of /dev/fuse that everybody may open, and an fuse.conf.
+open_to_all()
+{
+	mkdir "$T/dev"
+	mount -t tmpfs -o size=64k,mode=755 pmemfs-test "$T/dev"
+	MOUNTS+=("$T/dev")
+	mknod -m 666 "$T/dev/fuse" c 10 229
+	mount --bind "$T/dev/fuse" /dev/fuse
+	: >"$T/fuse.conf"
+	[ -e /etc/fuse.conf ] || : >/etc/fuse.conf
+	mount --bind "$T/fuse.conf" /etc/fuse.conf
+}
+
+# A mount of an ordinary user; $DAEMON is the shell's child.
+user_mount()
+{
+	as_user "$MKFS_PMEMFS" -q -f -s 32M "$T_USER/pool"
+	as_user mkdir -p "$T_USER/mnt"
+	as_user "$PMEMFS_FUSE" -f ${1:+-o "$1"} "$T_USER/pool" "$T_USER/mnt" \
+		>>"$T/daemon.log" 2>&1 &
+	DAEMON=$!
+	MOUNTS+=("$T_USER/mnt")
+	wait_mounted "$T_USER/mnt" $DAEMON || fail "the mount did not come up"
+}
+
+user_umount()
+{
+	as_user fusermount3 -u "$T_USER/mnt"
+	daemon_done
+	"$FSCK_PMEMFS" -n -f "$T_USER/pool" >"$T/out" 2>&1 || fail "fsck: $(cat "$T/out")"
+}
+
+# ---- users -------------------------------------------------------------------
+
+user_mounts()
+{
+	user_mount
+	as_user sh -c 'echo text >"$1/f" && mkdir "$1/d" && mv "$1/f" "$1/d/f"' - "$T_USER/mnt"
+	same "$(as_user cat "$T_USER/mnt/d/f")" text
+	as_user stat -c %U:%g "$T_USER/mnt/d/f" | grep -q ':1000$' || fail "its group"
+	refused as_other ls "$T_USER/mnt"
+	refused ls "$T_USER/mnt"			# not root, either
+	grep -q " $T_USER/mnt .*nosuid,nodev" /proc/self/mountinfo || fail "not nosuid,nodev"
+	user_umount
+}
+
+user_may_not_allow_other()
+{
+	local opt
+	for opt in allow_other allow_root; do
+		status 32 as_user timeout 20 "$PMEMFS_FUSE" -o $opt "$T_USER/pool" "$T_USER/mnt"
+		says allow_other
+		! mountpoint -q "$T_USER/mnt" || fail "$opt: mounted all the same"
+	done
+}
+
+user_allows_other()
+{
+	echo user_allow_other >"$T/fuse.conf"
+	user_mount allow_other
+	as_user sh -c 'echo text >"$1/f" && umask 077 && echo own >"$1/g"' - "$T_USER/mnt"
+	same "$(as_other cat "$T_USER/mnt/f")" text
+	same "$(cat "$T_USER/mnt/f")" text
+	refused as_other cat "$T_USER/mnt/g"		# the modes hold
+	user_umount
+	: >"$T/fuse.conf"
+}
+
+user_allows_root()
+{
+	echo user_allow_other >"$T/fuse.conf"
+	user_mount allow_root
+	as_user sh -c 'echo text >"$1/f"' - "$T_USER/mnt"
+	same "$(cat "$T_USER/mnt/f")" text
+	same "$(as_user cat "$T_USER/mnt/f")" text
+	# what root and the owner have looked at is not remembered for others
+	stat "$T_USER/mnt/f" >"$T/out"
+	refused as_other stat "$T_USER/mnt/f"
+	refused as_other cat "$T_USER/mnt/f"
+	refused as_other ls "$T_USER/mnt"
+	user_umount
+	: >"$T/fuse.conf"
+}
+
+root_allows_other()
+{
+	make_pool 32M -f
+	mount_pool
+	(umask 022 && echo text >"$MNT/f")
+	same "$(as_other cat "$MNT/f")" text
+	unmount_pool
+	mount_pool noallow_other
+	refused as_other cat "$MNT/f"
+	unmount_pool
+}
+
+# Root of a user namespace mounts by itself, without fusermount3.
+in_userns()
+{
+	as_user "$MKFS_PMEMFS" -q -f -s 32M "$T_USER/pool"
+	as_user mkdir -p "$T_USER/mnt"
+	as_user unshare -Urm true 2>/dev/null || { say "no user namespaces here"; return; }
+	as_user env PATH="$PATH" unshare -Urm sh -euc '
+		"$1" -f "$2/pool" "$2/mnt" & daemon=$!
+		i=0
+		while ! mountpoint -q "$2/mnt"; do
+			i=$((i + 1)); [ $i -lt 400 ]; kill -0 $daemon; sleep 0.05
+		done
+		echo text >"$2/mnt/f"
+		[ "$(stat -c %u:%g "$2/mnt/f")" = 0:0 ]
+		! chown 5:5 "$2/mnt/f" 2>/dev/null	# has no number out there
+		umount "$2/mnt"
+		wait $daemon' - "$PMEMFS_FUSE" "$T_USER" >"$T/out" 2>&1 || {
+			cat "$T/out"; fail "in a user namespace"; }
+	user_mount
+	same "$(as_user cat "$T_USER/mnt/f")" text
+	same "$(as_user stat -c %u:%g "$T_USER/mnt/f")" 1000:1000 "owner outside"
+	user_umount
+}
+
+# ---- options -----------------------------------------------------------------
+
+option_noexec()
+{
+	make_pool 32M -f
+	mount_pool suid,dev
+	cp /bin/true "$MNT/true"
+	"$MNT/true"
+	unmount_pool
+	mount_pool noexec
+	refused "$MNT/true"
+	unmount_pool
+}
+
+option_nosuid()
+{
+	local id
+	id=$(command -v id)
+	mount_pool suid
+	cp "$id" "$MNT/id"
+	chmod 4755 "$MNT/id"
+	same "$(as_user "$MNT/id" -u)" 0 "a set-user-id program with suid"
+	unmount_pool
+	mount_pool
+	same "$(as_user "$MNT/id" -u)" 1000 "a set-user-id program without suid"
+	unmount_pool
+}
+
+option_nodev()
+{
+	mount_pool dev
+	mknod -m 666 "$MNT/null" c 1 3
+	echo x >"$MNT/null"
+	unmount_pool
+	mount_pool
+	refused sh -c 'echo x >"$1"' - "$MNT/null"
+	unmount_pool
+}
+
+option_ro()
+{
+	mount_pool
+	date >"$MNT/date"
+	unmount_pool
+	mount_pool ro
+	cat "$MNT/date" >"$T/out"
+	for how in 'echo x >"$1/new"' 'echo x >>"$1/date"' 'mkdir "$1/new"' \
+		'rm -f "$1/date"' 'chmod 600 "$1/date"' 'mv "$1/date" "$1/new"'; do
+		refused sh -c "$how" - "$MNT"
+		says "Read-only"
+	done
+	unmount_pool
+}
+
+atime_of() { stat -c %X "$MNT/f"; }
+
+# lazytime: a crash takes what was only in memory; fsync, and the end of the
+# mount, do not wait.
+option_lazytime()
+{
+	local way
+	for way in forget sync unmount; do
+		rm -f "$POOL"
+		make_pool 32M
+		mount_pool strictatime,lazytime
+		echo x >"$MNT/f"
+		touch -a -d @1000 "$MNT/f"
+		cat "$MNT/f" >"$T/out"
+		sleep 2.5			# idle: without lazytime it would be written
+		case $way in
+		sync) sync "$MNT/f" ;&
+		forget) kill_daemon ;;
+		unmount) unmount_pool ;;
+		esac
+		mount_pool
+		case $way in
+		forget) same "$(atime_of)" 1000 "what was kept in memory" ;;
+		*) [ "$(atime_of)" -gt 1000 ] || fail "$way did not write the time" ;;
+		esac
+		unmount_pool
+	done
+}
+
+option_noatime()
+{
+	mount_pool noatime
+	touch -a -d @1000 "$MNT/f"
+	cat "$MNT/f" >"$T/out"
+	same "$(atime_of)" 1000 "a time of access with noatime"
+	unmount_pool
+	mount_pool
+	cat "$MNT/f" >"$T/out"			# relatime: older than the change
+	[ "$(atime_of)" -gt 1000 ] || fail "no time of access with relatime"
+	unmount_pool
+}
+
+# ---- mount(8) ----------------------------------------------------------------
+
+# It finds the daemon by the PATH, through mount.fuse3.
+by_mount()
+{
+	local line opts=rw,noexec,nofail,noauto,_netdev,x-systemd.automount
+	opts+=,x-systemd.idle-timeout=60,x-systemd.requires-mounts-for=/
+	command -v mount.fuse3 >/dev/null || { say "no mount.fuse3"; return; }
+	export PATH=${PMEMFS_FUSE%/*}:$PATH
+	make_pool 32M -f
+	cat >"$T/fstab" <<-END
+		$POOL $MNT fuse.pmemfs-fuse $opts 0 0
+	END
+	mount -T "$T/fstab" "$MNT"
+	line=$(grep " $MNT " /proc/self/mountinfo)
+	grep -q 'noexec.*fuse.pmemfs-fuse' <<<"$line" || fail "not as in fstab: $line"
+	date >"$MNT/date"
+	mount -o remount,ro "$MNT"
+	refused touch "$MNT/x"
+	mount -o remount,rw "$MNT"
+	touch "$MNT/x"
+	umount "$MNT"
+	mount -t fuse.pmemfs-fuse -o ro,nosuid "$POOL" "$MNT"
+	refused touch "$MNT/x"
+	umount "$MNT"
+	refused mount -t fuse.pmemfs-fuse -o nonsense "$POOL" "$MNT"
+	says nonsense
+}
+
+# ---- the end -----------------------------------------------------------------
+
+# Within the time of a timeout(1) each, not after minutes.
+dead_daemon()
+{
+	make_pool 32M -f
+	mount_pool
+	date >"$MNT/f"
+	exec 5<>"$MNT/f"
+	kill -KILL "$DAEMON"
+	wait "$DAEMON" 2>/dev/null || true
+	DAEMON=''
+	for how in 'stat "$1/f"' 'ls "$1/"' 'date >"$1/new"' 'cat <&5' 'date >&5' \
+		'sync "$1/f"' 'df "$1"'; do
+		status=0
+		timeout 20 sh -c "$how" - "$MNT" >"$T/out" 2>&1 || status=$?
+		case $status in
+		0|124) fail "$how: exit status $status" ;;
+		esac
+		says "not connected"
+	done
+	exec 5>&-
+	umount "$MNT" 2>/dev/null || umount -l "$MNT"
+	mount_pool
+	cat "$MNT/f" >"$T/out"
+	unmount_pool
+	check_pool
+}
+
+forced()
+{
+	mount_pool
+	exec 5<>"$MNT/f"
+	echo forced >&5
+	refused umount "$MNT"
+	umount -f "$MNT" 2>/dev/null || umount -l "$MNT" 2>/dev/null || true
+	exec 5>&-
+	daemon_done
+	check_pool
+	mount_pool
+	grep -q forced "$MNT/f" || fail "what was written before umount -f is gone"
+	unmount_pool
+}
+
+# A handle opens the same file in the next mount, by another daemon.
+handle_after_remount()
+{
+	mount_pool
+	mkdir "$MNT/d"
+	date >"$MNT/d/f"
+	ln -s f "$MNT/d/l"
+	date >"$MNT/gone"
+	for n in d d/f d/l gone; do
+		"$handles" save "$MNT/$n" "$T/handle-${n//\//-}"
+	done
+	"$handles" open "$MNT" "$T/handle-d-f" "$MNT/d/f"
+	rm "$MNT/gone"
+	unmount_pool
+	mount_pool
+	mv "$MNT/d/f" "$MNT/moved"
+	"$handles" open "$MNT" "$T/handle-d-f" "$MNT/moved"
+	"$handles" open "$MNT" "$T/handle-d" "$MNT/d"
+	"$handles" open "$MNT" "$T/handle-d-l" "$MNT/d/l"
+	"$handles" open "$MNT" "$T/handle-gone"
+	(cd "$MNT" && seq 300 | xargs touch)		# whatever took its place
+	"$handles" open "$MNT" "$T/handle-gone"
+	unmount_pool
+}
+
+rules=(
+	root_allows_other option_noexec option_nosuid option_nodev option_ro
+	option_lazytime option_noatime by_mount dead_daemon forced handle_after_remount
+)
+user_rules=(
+	user_mounts user_may_not_allow_other user_allows_other user_allows_root in_userns
+)
+for rule in "${rules[@]}"; do
+	say "$rule"
+	"$rule"
+done
+if ! as_user test -x "$PMEMFS_FUSE" || ! as_user test -x "$MKFS_PMEMFS"; then
+	say "no ordinary user gets at $builddir: their rules were not tried"
+	exit 0
+fi
+open_to_all
+for rule in "${user_rules[@]}"; do
+	say "$rule"
+	"$rule"
+done
