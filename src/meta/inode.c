@@ -320,6 +320,15 @@ static void leave(struct bucket b, struct inode *ip)
 	inode_free(ip);
 }
 
+/* Somebody who only looks at it changes nothing. */
+static void note_gone(struct inode *ip)
+{
+	if (atomic_load(&ip->opens))
+		gone_note(ip, GONE_OPEN);
+	else if (!ip->refs)
+		gone_note(ip, GONE_KNOWN);
+}
+
 void inode_put(struct inode *ip)
 {
 	struct bucket b = bucket_of(ip->fs, ip->ino);
@@ -328,7 +337,7 @@ void inode_put(struct inode *ip)
 	assert(ip->refs > 0);
 	if (--ip->refs || ip->nlookup) {
 		if (atomic_load_explicit(&ip->unlinked, memory_order_relaxed))
-			gone_note(ip, ip->refs ? GONE_OPEN : GONE_KNOWN);
+			note_gone(ip);
 		pthread_mutex_unlock(b.lock);
 	} else {
 		leave(b, ip);
@@ -353,7 +362,7 @@ void inode_opened(struct inode *ip)
 	if (!atomic_load_explicit(&ip->unlinked, memory_order_relaxed))
 		return;
 	contend_lock(b.fs, b.lock, COUNT_WAIT_ICACHE);
-	gone_note(ip, GONE_OPEN);
+	note_gone(ip);
 	pthread_mutex_unlock(b.lock);
 }
 
