@@ -8,7 +8,8 @@
  * FSYNC is answered although nothing is left to do: when a daemon has died, the
  * kernel drops dirty pages and notes no error. Without the request, which then
  * fails, fsync and msync would go on reporting success for the stores of a
- * mapping. (FLUSH is not: close(2) promises nothing.)
+ * mapping. (FLUSH is not: close(2) promises nothing.) With lazytime there may be
+ * an access time left.
  *
  * What the kernel leaves to us where it gathers writes (s->writeback):
  *   K1  Times of a WRITE are its own; it sends them later, by SETATTR.
@@ -212,7 +213,13 @@ int do_write(struct request *rq)
 
 int do_fsync(struct request *rq)
 {
-	return rq->s->fs->ro ? -ENOSYS : reply_ok(rq);
+	int err = 0;
+
+	if (rq->s->fs->ro)
+		return -ENOSYS;
+	if (rq->s->opt->fs.lazytime)
+		err = op_fsync(&rq->ctx, rq->h->nodeid);
+	return err ? err : reply_ok(rq);
 }
 
 int do_lseek(struct request *rq)
