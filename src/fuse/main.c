@@ -358,6 +358,8 @@ static int run(struct daemon *d)
 
 	if (rc)
 		return rc;
+	if (d->opt->fake)
+		return 0;
 	if (d->opt->remount)
 		return mount_remount(d->opt, d->mountpoint);
 	if (!d->opt->foreground) {

@@ -4,7 +4,9 @@
  *
  * fuse_opt of libfuse takes the line apart (-o lists, escapes); the words are
  * looked up here, in one table, so that a word nobody knows is refused with
- * its name before anything has happened.
+ * its name before anything has happened. Called as mount.pmemfs, the program is
+ * the helper that mount(8) runs for the type pmemfs, whose flags mean something
+ * else.
  */
 #define _GNU_SOURCE
 #define FUSE_USE_VERSION 312
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/log.h"
@@ -328,7 +331,7 @@ static int take_word(struct options *o, const char *text)
 	return -EINVAL;
 }
 
-enum { KEY_HELP, KEY_VERSION, KEY_FOREGROUND, KEY_DEBUG, KEY_PMEM };
+enum { KEY_HELP, KEY_VERSION, KEY_FOREGROUND, KEY_DEBUG, KEY_PMEM, KEY_FAKE, KEY_IGNORE };
 
 static const struct fuse_opt specs[] = {
 	FUSE_OPT_KEY("-h", KEY_HELP),
@@ -338,6 +341,17 @@ static const struct fuse_opt specs[] = {
 	FUSE_OPT_KEY("-f", KEY_FOREGROUND),
 	FUSE_OPT_KEY("-d", KEY_DEBUG),
 	FUSE_OPT_KEY("--require-pmem", KEY_PMEM),
+	FUSE_OPT_END
+};
+
+/* What mount(8) says to a helper: mount.pmemfs POOL DIR [-sfnv] [-o ...] [-t TYPE]. */
+static const struct fuse_opt helper_specs[] = {
+	FUSE_OPT_KEY("-f", KEY_FAKE),
+	FUSE_OPT_KEY("-s", KEY_IGNORE),
+	FUSE_OPT_KEY("-n", KEY_IGNORE),
+	FUSE_OPT_KEY("-v", KEY_IGNORE),
+	FUSE_OPT_KEY("-t ", KEY_IGNORE),
+	FUSE_OPT_KEY("-N ", KEY_IGNORE),
 	FUSE_OPT_END
 };
 
@@ -371,6 +385,11 @@ static int take_arg(struct options *o, const char *arg, int key)
 		return 0;
 	case KEY_FOREGROUND:
 		o->foreground = true;
+		return 0;
+	case KEY_FAKE:
+		o->fake = true;
+		return 0;
+	case KEY_IGNORE:
 		return 0;
 	case KEY_PMEM:
 		o->fs.require_pmem = true;
@@ -422,17 +441,40 @@ static int check(struct options *o)
 	return 0;
 }
 
+static bool is_helper(const char *argv0)
+{
+	const char *slash = strrchr(argv0, '/');
+
+	return !strncmp(slash ? slash + 1 : argv0, "mount.", 6);
+}
+
+/* mount(8) gives these to whoever may have them, unless told otherwise; libfuse
+ * takes them away unless told otherwise. */
+static int as_mount_does(struct options *o)
+{
+	int err = 0;
+
+	if (geteuid() == 0 && !(o->ms_set & MS_NOSUID))
+		err = pass(o, "suid");
+	if (!err && geteuid() == 0 && !(o->ms_set & MS_NODEV))
+		err = pass(o, "dev");
+	return err;
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+	bool helper = argc && is_helper(argv[0]);
 	int err;
 
 	memset(o, 0, sizeof(*o));
 	o->fs.granularity = -1;
-	err = fuse_opt_parse(&args, o, specs, on_arg);
+	err = fuse_opt_parse(&args, o, helper ? helper_specs : specs, on_arg);
 	fuse_opt_free_args(&args);
 	if (!err)
 		err = check(o);
+	if (!err && helper)
+		err = as_mount_does(o);
 	return err ? -EINVAL : 0;
 }
 

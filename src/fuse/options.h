@@ -28,6 +28,7 @@ struct options {
 	const char *pool, *mountpoint;	/* as given */
 	bool foreground, debug;
 	bool help, version;
+	bool fake;			/* mount -f: all but the mount */
 	bool remount;
 	enum dax_mode dax;
 	enum read_route read;
