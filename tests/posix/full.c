@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,10 +109,8 @@ static void fill(const char *name)
 		fail("close");
 }
 
-static int make(const char *name, size_t mib)
+static void put(int fd, size_t mib)
 {
-	int fd = (int)MUST(open(name, O_CREAT | O_EXCL | O_RDWR, 0600));
-
 	for (size_t i = 0; i < mib; i++) {
 		ssize_t n, at = 0;
 
@@ -119,6 +118,13 @@ static int make(const char *name, size_t mib)
 			n = MUST(write(fd, bytes + at, sizeof(bytes) - (size_t)at));
 	}
 	MUST(fsync(fd));
+}
+
+static int make(const char *name, size_t mib)
+{
+	int fd = (int)MUST(open(name, O_CREAT | O_EXCL | O_RDWR, 0600));
+
+	put(fd, mib);
 	return fd;
 }
 
@@ -302,13 +308,23 @@ static void give_back(int way)
 	}
 }
 
-/* In a directory of its own, since others do the same beside us. */
+/*
+ * In a directory of its own, since others do the same beside us. Nothing that
+ * close(2) wakes shall run before the write that follows, if that can be had.
+ */
 static void again(int nr)
 {
+	struct sched_param first = { .sched_priority = 1 };
+	int fd;
+
+	sched_setscheduler(0, SCHED_FIFO, &first);
+
 	for (int i = 0; i < nr; i++) {
 		for (int way = 0; way < 5; way++) {
+			fd = make("new", 0);		/* so that a write comes next */
 			give_back(way);
-			close(make("new", VICTIM - 1));
+			put(fd, VICTIM - 1);
+			MUST(close(fd));
 			MUST(unlink("new"));
 			close(make("victim", VICTIM));
 		}
@@ -318,7 +334,7 @@ static void again(int nr)
 static void cmd_again(int nr)
 {
 	char dir[16];
-	int status;
+	int status, fd;
 
 	for (int i = 0; i < WRITERS; i++) {
 		snprintf(dir, sizeof(dir), "w%d", i);
@@ -328,7 +344,10 @@ static void cmd_again(int nr)
 		close(make("victim", VICTIM));
 		MUST(chdir(".."));
 	}
-	close(make("slack", 1));			/* for files in more pieces */
+	fd = make("slack", 0);				/* for files in more pieces */
+	MUST(pwrite(fd, bytes, WRITERS * 16 * BLK, 0));
+	MUST(fsync(fd));
+	MUST(close(fd));
 	fill("filler");
 	MUST(unlink("slack"));
 	fflush(stdout);

@@ -201,7 +201,7 @@ static void limit_sends_a_signal(void)
 /* Nobody writes to what runs. */
 static void running_is_not_written(void)
 {
-	int from = (int)OK(open("/bin/sleep", O_RDONLY)), to = new_file("p"), status;
+	int from = (int)OK(open("/bin/sleep", O_RDONLY)), to = new_file("p"), status, p[2];
 	ssize_t n;
 	pid_t pid;
 
@@ -209,19 +209,15 @@ static void running_is_not_written(void)
 		SAME(OK(write(to, buf, (size_t)n)), n);
 	OK(fchmod(to, 0755));
 	OK(close(to));
+	OK(pipe2(p, O_CLOEXEC));
 	pid = (pid_t)OK(fork());
 	if (pid == 0) {
 		execl("./p", "p", "50", (char *)NULL);
 		_exit(99);
 	}
-	for (int i = 0; i < 2000; i++) {		/* until it runs */
-		to = open("p", O_WRONLY);
-		if (to < 0)
-			break;
-		OK(close(to));
-		usleep(5000);
-	}
-	FAILS(to, ETXTBSY);
+	OK(close(p[1]));
+	SAME(OK(read(p[0], buf, 1)), 0);		/* it runs, or has failed to */
+	FAILS(open("p", O_WRONLY), ETXTBSY);
 	FAILS(truncate("p", 0), ETXTBSY);
 	OK(unlink("p"));
 	OK(kill(pid, SIGKILL));

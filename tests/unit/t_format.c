@@ -42,7 +42,7 @@ START_TEST(golden_offsets)
 {
 	static const struct { const char *of, *name; uint32_t off; } golden[] = {
 		{ "super", "magic", 8 }, { "super", "nr_blocks", 120 },
-		{ "super", "data_blk", 160 }, { "super", "zero", 217 },
+		{ "super", "data_blk", 160 }, { "super", "root_reserve", 224 },
 		{ "slot", "watermark", 16 }, { "slot", "flags", 56 },
 		{ "record", "seq", 16 }, { "form", "kind", 12 },
 		{ "inode", "size", 32 }, { "inode", "root", 128 }, { "inode", "link", 192 },

@@ -165,5 +165,20 @@ START_TEST(open_files)
 }
 END_TEST
 
+/* What a dead daemon left is freed by a thread in the background. */
+START_TEST(draining)
+{
+	struct patience pa;
+
+	pool_make(&p, SIZE);
+	p.fs->drain = p.fs->worker_runs = true;		/* as if there were one */
+	gone_start(p.fs, &pa);
+	ck_assert_int_eq(gone_wait(p.fs, &pa), 0);
+	p.fs->drain = p.fs->worker_runs = false;
+	ck_assert_int_eq(wait_for_space(&pa), -ENOSPC);
+	pool_end(&p);
+}
+END_TEST
+
 CHECK_MAIN("gone", nothing_to_wait_for, what_was_freed_meanwhile, a_forget_comes,
-	   in_vain_only_once, open_files)
+	   in_vain_only_once, open_files, draining)
