@@ -181,7 +181,7 @@ static int write_all(struct request *rq, uint32_t flags, size_t *done)
 		if (err != -ENOSPC || !request_space(rq))
 			break;
 	} while (true);
-	return *done ? 0 : err;
+	return *done && (err == -ENOSPC || err == -EFBIG) ? 0 : err;
 }
 
 int do_write(struct request *rq)
