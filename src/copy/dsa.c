@@ -106,6 +106,7 @@ static struct dsa *make(struct pm *pm, const struct dsa_opt *opt, const struct d
 	d->medium = dsa_medium(pm_kind(pm) == PM_FSDAX || pm_kind(pm) == PM_DEVDAX,
 			       flush && !opt->readback);
 	pthread_mutex_init(&d->lock, NULL);
+	pthread_rwlock_init(&d->forking, NULL);
 	return d;
 }
 
@@ -125,7 +126,7 @@ int dsa_open_on(struct dsa **out, struct pm *pm, const struct dsa_opt *opt,
 		if (d->nr && (wq[i].shared != d->queue[0].wq.shared ||
 			      wq[i].node != d->queue[0].wq.node))
 			continue;
-		err = dsa_queue_open(&d->queue[d->nr], &d->sys, &wq[i]);
+		err = dsa_queue_open(&d->queue[d->nr], d, &wq[i]);
 		if (err) {
 			say_refused(&wq[i], err, why, size);
 			continue;
@@ -186,8 +187,30 @@ void dsa_close(struct dsa *d)
 		return;
 	for (unsigned i = 0; i < d->nr; i++)
 		dsa_queue_close(&d->queue[i]);
+	pthread_rwlock_destroy(&d->forking);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
+}
+
+/* ---- a fork ------------------------------------------------------------------------------ */
+
+void dsa_fork_begin(struct dsa *d)
+{
+	if (d)
+		pthread_rwlock_wrlock(&d->forking);
+}
+
+void dsa_fork_child(const struct dsa *d)
+{
+	for (unsigned i = 0; d && i < d->nr; i++)
+		if (d->queue[i].fd >= 0)
+			d->sys.close(d->sys.arg, d->queue[i].fd);
+}
+
+void dsa_fork_end(struct dsa *d)
+{
+	if (d)
+		pthread_rwlock_unlock(&d->forking);
 }
 
 /* ---- what it is, and what it did ------------------------------------------------------- */

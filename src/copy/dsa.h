@@ -95,6 +95,15 @@ int dsa_open(struct dsa **d, struct pm *pm, const struct dsa_opt *opt);
 /* All ports are closed. NULL is fine. */
 void dsa_close(struct dsa *d);
 
+/*
+ * Around a fork while queues are open, unless an exec follows at once. The child, which has
+ * copies of what is open, closes them (it is a bare close(2)) and says so to the parent, who
+ * then ends it: meanwhile nobody can be sure that a queue is drained. NULL is fine.
+ */
+void dsa_fork_begin(struct dsa *d);
+void dsa_fork_child(const struct dsa *d);
+void dsa_fork_end(struct dsa *d);
+
 /* For at most max_jobs in flight. NULL: no memory. Any thread; then one thread's. */
 struct dsa_port *dsa_port_open(struct dsa *d, unsigned max_jobs);
 /* No job is in flight (reap them: it ends, Q4). NULL is fine. */

@@ -114,6 +114,7 @@ struct dsa_trial {			/* the copy of our own: DRAM to DRAM */
 
 struct dsa_queue {
 	struct dsa_sys *sys;		/* (c) */
+	pthread_rwlock_t *forking;	/* (c) held for reading to open or close the node */
 	pthread_mutex_t lock;		/* (l) below; (c) constant */
 	struct dsa_wq wq;		/* (l) the name and the path (c) */
 	_Atomic int state;		/* (l) changed; read by all */
@@ -142,7 +143,7 @@ struct dsa_limits {
 };
 
 /* 0, or -errno of open: nothing to close then. Tried, not on, on return. */
-int dsa_queue_open(struct dsa_queue *q, struct dsa_sys *sys, const struct dsa_wq *wq);
+int dsa_queue_open(struct dsa_queue *q, struct dsa *d, const struct dsa_wq *wq);
 void dsa_queue_close(struct dsa_queue *q);
 /* Is it on? Ends a trial, or begins one if it is time to. */
 bool dsa_queue_ready(struct dsa_queue *q);
@@ -177,6 +178,7 @@ struct dsa {
 	bool readback;			/* asked for, and all queues can */
 	unsigned nr;			/* queues */
 	pthread_mutex_t lock;		/* who has which queue */
+	pthread_rwlock_t forking;	/* for writing: a fork */
 	_Atomic uint64_t inflight, inflight_max;	/* jobs */
 	_Atomic unsigned serving;	/* threads that copy or flush what no device does */
 	struct dsa_queue queue[DSA_QUEUES_MAX];

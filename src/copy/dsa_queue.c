@@ -9,7 +9,10 @@
  *       release of the node waits until the device is done with all that was
  *       submitted through it; only then the epoch goes up, and whoever has seen
  *       it go up may use again what a descriptor named. (Q2)
- *   E2  No lock is held while a drain waits, and one thread does it.
+ *       A forked child has copies of the node's descriptor, and as long as it does, closing
+ *       ours waits for nothing: so nobody closes one between a fork and the moment
+ *       when the child has closed its own (dsa_fork_begin()).
+ *   E2  No lock that a submission needs is held while a drain waits; one thread does it.
  *   E3  A dedicated queue never holds more descriptors than it has entries: what is
  *       too many is lost without a word (MOVDIR64B has no status).
  *   E4  After opening, the first descriptor is a copy of our own, from DRAM to
@@ -167,11 +170,14 @@ static int open_locked(struct dsa_queue *q)
 {
 	struct dsa_sys *sys = q->sys;
 	bool insn = q->wq.shared ? sys->has_enqcmd : sys->has_movdir64b;
-	int fd = sys->open(sys->arg, q->wq.path);
+	int fd;
 
+	pthread_rwlock_rdlock(q->forking);			/* E1 */
+	fd = sys->open(sys->arg, q->wq.path);
+	q->fd = fd < 0 ? -1 : fd;
+	pthread_rwlock_unlock(q->forking);
 	if (fd < 0)
 		return fd;
-	q->fd = fd;
 	q->portal = insn ? sys->map(sys->arg, fd) : NULL;
 	q->way = !q->portal ? DSA_WRITE : q->wq.shared ? DSA_ENQCMD : DSA_MOVDIR64B;
 	q->place = 0;
@@ -189,9 +195,11 @@ static void drain(struct dsa_queue *q)
 
 	if (q->portal)
 		sys->unmap(sys->arg, q->portal);
+	pthread_rwlock_rdlock(q->forking);
 	sys->close(sys->arg, q->fd);
-	q->portal = NULL;
 	q->fd = -1;
+	pthread_rwlock_unlock(q->forking);
+	q->portal = NULL;
 	atomic_fetch_add_explicit(&q->epoch, 1, memory_order_release);
 }
 
@@ -332,11 +340,11 @@ bool dsa_queue_ready(struct dsa_queue *q)
 
 /* ---- from beginning to end ------------------------------------------------------- */
 
-int dsa_queue_open(struct dsa_queue *q, struct dsa_sys *sys, const struct dsa_wq *wq)
+int dsa_queue_open(struct dsa_queue *q, struct dsa *d, const struct dsa_wq *wq)
 {
 	int err;
 
-	*q = (struct dsa_queue){ .sys = sys, .wq = *wq, .fd = -1 };
+	*q = (struct dsa_queue){ .sys = &d->sys, .forking = &d->forking, .wq = *wq, .fd = -1 };
 	atomic_store(&q->why, DSA_WHY_OFF);
 	q->trial = dsa_pages(sizeof(*q->trial));
 	if (!q->trial)

@@ -6,6 +6,9 @@
  * test moves it. What all of that does to the bytes is tests/dsa's matter.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +33,9 @@ static struct {
 	bool dead;			/* executes nothing */
 	bool refuses;			/* ENQCMD, write() */
 	bool unmapped;			/* no portal for us */
-	bool mapped;
+	_Atomic bool mapped;
 	bool lies;			/* says that it has copied */
+	_Atomic bool forked;		/* somebody else has the node open, too */
 	bool readback;			/* it can */
 	uint32_t flags;			/* of the last copy of a request's */
 	int open_err;
@@ -93,7 +97,7 @@ static void fake_close(void *arg, int fd)
 {
 	(void)arg;
 	ck_assert_int_eq(fd, 7);
-	ck_assert(!dev.mapped);					/* E1 */
+	ck_assert(!dev.mapped && !dev.forked);			/* E1 */
 	dev.closed++;
 	memcpy(dev.at_close, pm_at(pm, 0, LEN), LEN);
 	if (dev.finishes_on_close)
@@ -718,9 +722,43 @@ START_TEST(threads_that_serve_are_load)
 }
 END_TEST
 
+static void *go_off(void *arg)
+{
+	dsa_queue_off(arg, 0, DSA_WHY_TIMEOUT);
+	return NULL;
+}
+
+/* Closing waits for the device only if nobody else has the node open. */
+START_TEST(a_fork)
+{
+	pthread_t t;
+
+	start();
+	dev.forked = true;
+	dsa_fork_begin(d);
+	ck_assert_int_eq(pthread_create(&t, NULL, go_off, &d->queue[0]), 0);
+	while (atomic_load(&d->queue[0].state) != DSA_QUEUE_DRAINING)
+		sched_yield();
+	while (dev.mapped)
+		sched_yield();
+	for (unsigned i = 0; i < 100; i++)
+		sched_yield();
+	dev.forked = false;
+	dsa_fork_child(d);		/* it would have been a copy of everything here */
+	ck_assert_uint_eq(dev.closed, 1);
+	dsa_fork_end(d);
+	ck_assert_int_eq(pthread_join(t, NULL), 0);
+	ck_assert_uint_eq(dev.closed, 2);
+	dsa_fork_child(d);		/* nothing is open */
+	ck_assert_uint_eq(dev.closed, 2);
+	dev.opened++;
+	stop();
+}
+END_TEST
+
 CHECK_MAIN("dsa_queue", a_queue_is_tried_first, a_trial_is_believed_when_seen,
 	   no_more_than_its_entries, no_answer, an_answer_while_draining, sysfs_says_why,
 	   a_slow_device, ever_longer_times, a_queue_that_wavers, status_codes,
 	   page_faults_only, a_shared_queue_that_refuses, where_mmap_is_refused,
 	   a_node_that_cannot_be_opened, readback, a_pool_that_fails,
-	   threads_that_serve_are_load)
+	   threads_that_serve_are_load, a_fork)
