@@ -19,7 +19,7 @@
  *   E6  A wait for an answer cannot be killed, and no thread of the daemon ever
  *       waits for one of its own: killed in the middle of this, it would keep
  *       the connection open for ever, by its table of descriptors or by the
- *       rings that are mapped. The usher has neither the one nor the other.
+ *       rings that are mapped. The usher closes the ones and does not have the others.
  *
  * The usher is forked from a process with threads: it makes system calls, and does
  * not log. It says what came of a step, goes on when it gets a byte, and ends when
@@ -36,12 +36,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "fuse/uring.h"
 
 #define SECOND		1000000000ll
 #define GRACE		(30 * SECOND)
 #define LAST_GRACE	(1 * SECOND)	/* for an end that should come at once */
 #define HANG_GRACE	(10 * SECOND)	/* E5 */
+#define FDS_MAX		65536u
 
 static int64_t now(void)
 {
@@ -108,6 +108,24 @@ static bool may_go_on(int fd)
 
 /* ---- the usher --------------------------------------------------------------------- */
 
+static void close_from_to(unsigned from, unsigned to)
+{
+	if (from > to || !close_range(from, to, 0))
+		return;
+	for (; from <= to && from < FDS_MAX; from++)	/* before Linux 5.9 */
+		close((int)from);
+}
+
+/* All but 0 to 2 and these. */
+static void close_others(int a, int b)
+{
+	unsigned lo = (unsigned)(a < b ? a : b), hi = (unsigned)(a < b ? b : a);
+
+	close_from_to(STDERR_FILENO + 1, lo - 1);
+	close_from_to(lo + 1, hi - 1);
+	close_from_to(hi + 1, ~0u);
+}
+
 static void usher_detach(const struct mount *m, int in, int out)
 {
 	int fd;
@@ -123,9 +141,7 @@ static void usher(const struct leave *l, int in, int out)
 {
 	int err;
 
-	close(l->s->fd);						/* E6 */
-	if (l->s->uring)
-		uring_forget(l->s->uring);
+	close_others(in, out);						/* E6 */
 	mount_sync(l->m, NULL);						/* E1 */
 	err = mount_down(l->m, false);
 	tell(out, err);
@@ -176,8 +192,6 @@ static void *leave_main(void *arg)
 		if (pipe2(up, O_CLOEXEC) == 0) {
 			pid = fork();
 			if (pid == 0) {
-				close(down[1]);
-				close(up[0]);
 				usher(l, down[0], up[1]);
 			}
 			close(up[1]);

@@ -195,7 +195,7 @@ static int ring_open(struct ring *r)
 	if (err)
 		return err;
 	r->made = true;
-	io_uring_ring_dontfork(&r->ur);		/* uring_forget() */
+	io_uring_ring_dontfork(&r->ur);		/* leave.c, E6 */
 	madvise(r->mem, r->mem_size, MADV_DONTFORK);
 	io_uring_register_ring_fd(&r->ur);	/* saves a look-up; may fail */
 	return 0;
@@ -558,13 +558,6 @@ unsigned uring_nr_rings(const struct uring *u)
 unsigned uring_depth(const struct uring *u)
 {
 	return u->depth;
-}
-
-void uring_forget(const struct uring *u)
-{
-	for (unsigned i = 0; i < u->nr_rings; i++)
-		if (u->rings[i].made)
-			close(u->rings[i].ur.ring_fd);
 }
 
 void uring_free(struct uring *u)

@@ -29,7 +29,6 @@ int uring_register(struct uring *u, const char **why)
 
 void uring_drop(struct uring *u) { (void)u; }
 void uring_free(struct uring *u) { (void)u; }
-void uring_forget(const struct uring *u) { (void)u; }
 unsigned uring_threads_max(void) { return 0; }
 unsigned uring_nr_rings(const struct uring *u) { (void)u; return 0; }
 unsigned uring_depth(const struct uring *u) { (void)u; return 0; }

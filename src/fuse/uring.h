@@ -29,8 +29,6 @@ int uring_register(struct uring *u, const char **why);
 /* After a failure of either: make the threads leave. */
 void uring_drop(struct uring *u);
 void uring_free(struct uring *u);
-/* In a forked child: close its copies of the rings, which it does not have mapped. */
-void uring_forget(const struct uring *u);
 
 unsigned uring_threads_max(void);	/* that uring_prepare() may start */
 unsigned uring_nr_rings(const struct uring *u);
