@@ -193,8 +193,8 @@ static void complete(struct run *r)
 			continue;
 		j->flying = false;
 		put(&t->done, i);
-		if (t->doing == POLLING || (t->doing == IDLE && r->m->interrupts))
-			t->until = r->now, t->doing = POLLING;
+		if (t->doing == POLLING)
+			t->until = r->now;
 	}
 }
 

@@ -103,6 +103,13 @@ static bool load_unseen(const struct dsa_kind *k, const struct dsa_medium *m,
 	return dsa_policy_use(k, m, &(struct dsa_load){ 0 }, len, min);
 }
 
+static bool only_one(const struct dsa_kind *k, const struct dsa_medium *m,
+		     const struct dsa_load *l, size_t len, uint64_t min)
+{
+	(void)k, (void)m, (void)len, (void)min;
+	return !l->queue;
+}
+
 static bool only_when_idle(const struct dsa_kind *k, const struct dsa_medium *m,
 			   const struct dsa_load *l, size_t len, uint64_t min)
 {
@@ -227,6 +234,62 @@ START_TEST(no_limit_is_passed)
 }
 END_TEST
 
+/* Half of what is expected, and half of the rest; then it is polled for. */
+START_TEST(naps_are_paid_for)
+{
+	double flight = 1140 + 2097152 / 13.9, slept = 0, worked = 100 + 50 + 32768 * 5;
+	struct model_result r;
+	struct model m;
+
+	model_defaults(&m);
+	while ((flight - slept) / 2 >= 25000) {
+		slept += (flight - slept) / 2 + 5000;
+		worked += 3000;
+	}
+	model_run(&m, MODEL_DEVICE, 2 * MIB, 1, &r);
+	near(r.cpu, 1.073741824 * (worked + flight - slept) / 2097152, 0.1, "time");
+	near(r.latency, flight + 100 + 50 + 32768 * 5, 0.1, "latency");
+	/* who comes late knows that others are first, and sleeps for them, too */
+	model_run(&m, MODEL_DEVICE, 2 * MIB, 16, &r);
+	ck_assert_msg(r.cpu < 1.073741824 * (163990 + 50000) / 2097152, "%g", r.cpu);
+}
+END_TEST
+
+START_TEST(large_jobs_are_cut)
+{
+	struct model_result r;
+	struct model m;
+
+	model_defaults(&m);
+	ck_assert(model_set(&m, "engine=2") && model_set(&m, "engines=2"));
+	model_inform(&m);
+	model_run(&m, MODEL_DEVICE, 2 * MIB, 1, &r);
+	near(r.rate, 2097152 / (1140 + 2097152 / 2.0 + 150 + 32768 * 5), 0.1, "one piece");
+	model_run(&m, MODEL_DEVICE, 4 * MIB, 1, &r);
+	near(r.rate, 4194304 / (1140 + 2097152 / 2.0 + 150 + 65536 * 5), 1, "two");
+}
+END_TEST
+
+/* Who is slower than an even share leaves the rest to the others. */
+START_TEST(shares_of_the_memory)
+{
+	static const char *const set[] = { "cpu=0.5", "engine=0.5" };
+	struct model_result r;
+	struct model m;
+
+	for (size_t i = 0; i < ARRAY_SIZE(set); i++) {
+		model_defaults(&m);
+		m.use = only_one;
+		ck_assert(model_set(&m, "flush=0") && model_set(&m, "reap=0") &&
+			  model_set(&m, "submit=0") && model_set(&m, set[i]));
+		model_inform(&m);
+		model_run(&m, MODEL_AUTO, MIB, i ? 16 : 2, &r);
+		near(r.rate, 13.9, 3, "all");
+		near(r.share, i ? 0.5 / 13.9 : 13.4 / 13.9, i ? 10 : 1, set[i]);
+	}
+}
+END_TEST
+
 /* A full queue is not waited for. */
 START_TEST(full_means_the_cpu)
 {
@@ -334,5 +397,6 @@ END_TEST
 CHECK_MAIN("tools/dsa_model", auto_is_as_good_as_the_better_one_and_gives_the_cpu_back,
 	   a_broken_rule_shows, without_naps_nothing_is_given_back,
 	   the_daemon_has_the_figures_of_the_default_set,
-	   alone_is_arithmetic, no_limit_is_passed, full_means_the_cpu, faults_cost,
+	   alone_is_arithmetic, no_limit_is_passed, naps_are_paid_for, large_jobs_are_cut,
+	   shares_of_the_memory, full_means_the_cpu, faults_cost,
 	   the_same_again, values_are_checked, ioatdma_is_reproduced, ioatdma_by_the_rule)
