@@ -37,6 +37,7 @@ static struct {
 	bool lies;			/* says that it has copied */
 	_Atomic bool forked;		/* somebody else has the node open, too */
 	bool readback;			/* it can */
+	unsigned engines;		/* sysfs says; 0: not known */
 	uint32_t flags;			/* of the last copy of a request's */
 	int open_err;
 	uint8_t status;			/* instead of success, if not 0 */
@@ -190,7 +191,7 @@ static int open_shared(bool shared)
 	struct dsa_wq wq = {
 		.name = "wq0.1", .dev = "dsa0", .path = "/dev/dsa/wq0.1", .size = ENTRIES,
 		.threshold = ENTRIES, .max_transfer = 2 << 20, .node = -1, .shared = shared,
-		.readback = dev.readback,
+		.readback = dev.readback, .engines = dev.engines,
 	};
 	char why[256];
 
@@ -756,9 +757,25 @@ START_TEST(a_fork)
 }
 END_TEST
 
+/* One engine does not keep up with sixteen CPUs in pieces of 8 KiB; four do. */
+START_TEST(engines_count)
+{
+	for (unsigned engines = 0; engines <= 4; engines += 4) {
+		dev.engines = engines;
+		start();
+		d->medium = dsa_medium(true, true);
+		d->min = 0;
+		atomic_store(&d->serving, 15);
+		ck_assert_int_eq(dsa_wants(port, 8192), engines == 4);
+		stop();
+		dev.opened = dev.closed = 0;
+	}
+}
+END_TEST
+
 CHECK_MAIN("dsa_queue", a_queue_is_tried_first, a_trial_is_believed_when_seen,
 	   no_more_than_its_entries, no_answer, an_answer_while_draining, sysfs_says_why,
 	   a_slow_device, ever_longer_times, a_queue_that_wavers, status_codes,
 	   page_faults_only, a_shared_queue_that_refuses, where_mmap_is_refused,
 	   a_node_that_cannot_be_opened, readback, a_pool_that_fails,
-	   threads_that_serve_are_load, a_fork)
+	   threads_that_serve_are_load, a_fork, engines_count)
