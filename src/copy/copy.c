@@ -51,9 +51,11 @@ static size_t one_place(struct payload *p, size_t len)
 
 struct payload payload_landed(struct pm *pm, const void *p, size_t split, struct landing *land)
 {
+	const uint8_t *rest = pm_at(pm, land->off + split, land->total - split);
+
 	return (struct payload){
-		.mem = p, .fd = -1, .len = land->total, .split = split, .land = land,
-		.next = pm_at(pm, land->off + split, land->total - split),
+		.mem = split ? p : rest, .fd = -1, .len = land->total, .split = split,
+		.land = land, .next = split ? rest : NULL,
 	};
 }
 

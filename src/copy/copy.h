@@ -8,6 +8,7 @@
 #ifndef COPY_COPY_H
 #define COPY_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,14 +16,22 @@ struct pm;
 
 /*
  * Free blocks, reserved for a payload to be received into ("landing"): what is
- * written to a hole, or in place of a block (data=atomic), then need not be
- * copied, because it is there already.
+ * written to a hole, or in place of a block, then need not be copied, because it
+ * is there already. Each block of the reservation is for one block of the file.
  */
+#define LAND_BLOCKS	257u		/* the longest request, at any byte of a block */
+
+enum land_state { LAND_FREE, LAND_LENT, LAND_TAKEN };
+
 struct landing {
-	uint64_t off, len;	/* in the pool; len 0: nothing is reserved */
-	uint64_t total;		/* bytes of the payload; the first belongs at off */
-	uint64_t lent;		/* bytes from off on that a record is to take */
-	uint64_t taken;		/* that one has taken: they belong to a file now */
+	uint64_t start, len;	/* reserved in the pool; len 0: nothing is */
+	uint64_t off;		/* of the payload's first byte, in the first block */
+	uint64_t total;		/* bytes of the payload */
+	uint64_t taken;		/* bytes of the blocks that belong to a file now */
+	bool replace;		/* better in place of what the file has than copied */
+	bool lending;		/* a record is about to take some of them */
+	bool durable;		/* the payload is, but for the fence */
+	uint8_t block[LAND_BLOCKS];	/* enum land_state of each */
 };
 
 /*
@@ -50,7 +59,7 @@ static inline struct payload payload_pipe(int fd, size_t len)
 	return (struct payload){ .mem = NULL, .fd = fd, .len = len };
 }
 
-/* The first `split` bytes at p, the others where land says. */
+/* The first `split` bytes at p, the others where land says: from off + split on. */
 struct payload payload_landed(struct pm *pm, const void *p, size_t split, struct landing *land);
 
 /*

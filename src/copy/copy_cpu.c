@@ -20,7 +20,8 @@ int copy_cpu(struct pm *pm, uint64_t off, struct payload *p, size_t len)
 
 int copy_landed(struct pm *pm, uint64_t off, struct payload *p, size_t len)
 {
-	pm_flush(pm, off, len);				/* L20 */
+	if (!p->land->durable)
+		pm_flush(pm, off, len);			/* L20 */
 	p->mem += len;
 	p->len -= len;
 	return 0;

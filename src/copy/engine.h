@@ -19,7 +19,7 @@ int copy_cpu(struct pm *pm, uint64_t off, struct payload *p, size_t len);
 int copy_pipe(struct pm *pm, uint64_t off, struct payload *p, size_t len);
 /* The same, straight from the pipe to the pool's file, if pm_can_splice(). */
 int copy_splice(struct pm *pm, uint64_t off, struct payload *p, size_t len);
-/* The bytes are at off already, stored by the kernel on this thread. Never fails. */
+/* The bytes are at off already, stored by the kernel or a device. Never fails. */
 int copy_landed(struct pm *pm, uint64_t off, struct payload *p, size_t len);
 
 #endif

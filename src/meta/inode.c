@@ -504,6 +504,7 @@ struct pmemfs_inode *inode_edit(struct txn *t, struct inode *ip)
 void inode_rdlock(struct inode *ip) { contend_rdlock(ip->fs, &ip->lock, COUNT_WAIT_INODE); }
 void inode_wrlock(struct inode *ip) { contend_wrlock(ip->fs, &ip->lock, COUNT_WAIT_INODE); }
 bool inode_try_wrlock(struct inode *ip) { return !pthread_rwlock_trywrlock(&ip->lock); }
+bool inode_try_rdlock(struct inode *ip) { return !pthread_rwlock_tryrdlock(&ip->lock); }
 void inode_unlock(struct inode *ip) { pthread_rwlock_unlock(&ip->lock); }
 
 void inode_set_mtime(struct pmemfs_inode *mi, const struct timespec *ts)

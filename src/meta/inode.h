@@ -87,6 +87,7 @@ const struct pmemfs_inode *inode_view(struct txn *t, const struct inode *ip);
 void inode_rdlock(struct inode *ip);
 void inode_wrlock(struct inode *ip);
 bool inode_try_wrlock(struct inode *ip);	/* false: somebody is in it */
+bool inode_try_rdlock(struct inode *ip);	/* false: somebody changes it */
 void inode_unlock(struct inode *ip);
 /* Is there such a type, and nothing else in there? */
 bool inode_known_type(uint32_t mode);

@@ -199,6 +199,13 @@ int op_copy_range(const struct op_ctx *c, uint64_t from_node, uint64_t from,
  * only. False: there is little space left, or none in one run; do without.
  */
 bool op_land_get(struct fs *fs, uint64_t len, struct landing *l);
+/*
+ * The same for a write of len bytes, OP_WRITE_MAX at most, that is known already: near
+ * what comes before it in the file, l->off where its first byte has to be. The
+ * blocks then also replace what the file has there.
+ */
+bool op_land_for(const struct op_ctx *c, uint64_t nodeid, uint64_t pos, uint64_t len,
+		 struct landing *l);
 /* Give back what op_write() has not taken of it. */
 void op_land_put(struct fs *fs, struct landing *l);
 /* mode: 0 or FALLOC_FL_KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE; -EOPNOTSUPP. */

@@ -26,7 +26,9 @@
  *
  * data=ordered: bytes of an overwrite that fails, or that is cut by a crash,
  * may be old, new or both. data=atomic takes another way after the limits and
- * the privileges: write_atomic.c.
+ * the privileges: write_atomic.c. So does a payload that has landed in blocks that
+ * may replace those of the file (op_land_for); should there be no space for that,
+ * this one is left.
  *
  * The inode is held exclusively while bytes are copied, which costs nothing when
  * nobody else is using it. If somebody is, a plain overwrite goes another way:
@@ -59,18 +61,29 @@ struct plan {
  * pool as in the file. A large file likes huge pages, and one that grows in
  * small pieces room to go on as long as it is already (ALLOC_ROOM).
  */
-uint64_t write_goal(struct writing *w, uint64_t blk, unsigned *flags)
+static uint64_t goal(struct txn *t, const struct inode *ip, uint64_t end, uint64_t blk,
+		     unsigned *flags)
 {
-	uint64_t size = max64(w->end, get64(inode_view(w->t, w->ip)->size));
-	uint64_t blks = min64(bytes_blks(get64(inode_view(w->t, w->ip)->size)), ROOM_MAX);
+	uint64_t size = get64((t ? inode_view(t, ip) : inode_media(ip))->size);
+	uint64_t blks = min64(bytes_blks(size), ROOM_MAX);
 	struct extent e;
 
-	*flags = size >= LARGE ? ALLOC_ALIGN : 0;
-	if (extent_before(w->t, w->ip, blk, &e))
+	*flags = max64(end, size) >= LARGE ? ALLOC_ALIGN : 0;
+	if (extent_before(t, ip, blk, &e))
 		return 0;
 	if (blks > 1)
 		*flags |= ALLOC_ROOM(63u - (unsigned)__builtin_clzll(blks));
-	return min64(e.pool + (blk - e.blk), w->ip->fs->geo.nr_blocks - 1);
+	return min64(e.pool + (blk - e.blk), ip->fs->geo.nr_blocks - 1);
+}
+
+uint64_t write_goal(struct writing *w, uint64_t blk, unsigned *flags)
+{
+	return goal(w->t, w->ip, w->end, blk, flags);
+}
+
+uint64_t write_goal_at(const struct inode *ip, uint64_t pos, uint64_t len, unsigned *flags)
+{
+	return goal(NULL, ip, pos + len, off_blk(pos), flags);
 }
 
 /* -ENOSPC without a sticky error: no block, and nothing has changed. */
@@ -296,6 +309,16 @@ static int kill_priv(struct writing *w, uint64_t mark)
 	return op_commit(t, mark);
 }
 
+static int write_next(struct writing *w, uint64_t mark)
+{
+	bool atomic = w->ip->fs->opt.data == FS_DATA_ATOMIC;
+	int err = -ENOSPC;
+
+	if (atomic || write_replaces(w))
+		err = write_atomic(w, mark);
+	return err == -ENOSPC && !atomic ? write_record(w, mark) : err;
+}
+
 int write_range(struct writing *w, uint64_t mark, size_t *done)
 {
 	uint64_t start;
@@ -305,17 +328,19 @@ int write_range(struct writing *w, uint64_t mark, size_t *done)
 		err = kill_priv(w, mark);
 	start = w->pos;
 	while (!err && w->pos < w->end)
-		err = w->ip->fs->opt.data == FS_DATA_ATOMIC ?
-			write_atomic(w, mark) : write_record(w, mark);
+		err = write_next(w, mark);
 	*done = w->pos - start;
 	return err == -ENOSPC && *done ? 0 : err;
 }
 
-/* L18: without waiting if it can be had; else beside those who are in it. */
+/*
+ * L18: without waiting if it can be had; else beside those who are in it. Where
+ * nothing is copied, waiting is cheaper.
+ */
 static int write_in_turn(struct writing *w, uint64_t mark, size_t *done)
 {
 	bool mine = inode_try_wrlock(w->ip);
-	int err = mine ? 1 : write_shared(w, mark);
+	int err = mine || write_replaces(w) ? 1 : write_shared(w, mark);
 
 	if (err < 1) {
 		*done = err ? 0 : w->end - w->pos;

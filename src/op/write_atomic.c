@@ -23,6 +23,9 @@
  *   N6       Unwritten blocks stay where they are, so what fallocate promised
  *            still holds. Replacing needs space and fails with -ENOSPC when
  *            there is none; the reserve for freeing is not touched.
+ *   N7       A payload that landed to replace (op_land_for) replaces unwritten
+ *            blocks as well: the space is there already. What fails leaves the
+ *            payload whole, for write.c to take its own way.
  *
  * The request is bounded (OP_WRITE_MAX), because it cannot be cut. What one
  * record needs for it in the worst case, BLOCKS old extents replaced by as
@@ -74,6 +77,7 @@ _Static_assert(PMEMFS_MIN_LANE_SIZE / 2 >= TXN_MAX_RECORD, "a lane takes it");
 enum was {
 	WAS_HOLE,
 	WAS_UNWRITTEN,
+	WAS_PROMISED,		/* unwritten: replaced (N7) */
 	WAS_BYTES,		/* of the file: replaced */
 	WAS_BEYOND,		/* written, but no byte of the request is in the file */
 };
@@ -85,6 +89,7 @@ struct part {
 
 struct atomic {
 	struct writing *w;
+	bool lands;		/* N7 */
 	uint64_t size;		/* of the file, before */
 	uint64_t blk, stop;	/* of the file: blocks of the request */
 	uint64_t remap;		/* the first one that does not stay as it is */
@@ -101,7 +106,7 @@ static enum was was_of(const struct atomic *a, const struct extent *e)
 	if (extent_is_hole(e))
 		return WAS_HOLE;
 	if (e->unwritten)
-		return WAS_UNWRITTEN;
+		return a->lands ? WAS_PROMISED : WAS_UNWRITTEN;
 	return a->w->pos < a->size ? WAS_BYTES : WAS_BEYOND;
 }
 
@@ -149,7 +154,7 @@ static int map_fresh(struct atomic *a, const struct part *p, uint64_t blk)
 
 	for (; blk < end && !err; blk += r.len) {
 		goal = write_goal(w, blk, &flags);
-		if (p->was == WAS_BYTES) {	/* the file does not grow by it */
+		if (p->pool) {			/* the file does not grow by it */
 			goal = goal ? goal : p->pool;
 			flags = 0;
 		}
@@ -179,8 +184,8 @@ static int remap(struct atomic *a)
 	unsigned i;
 	int err = extent_unmap(w->t, w->ip, a->remap, a->stop);
 
-	for (i = 0; i < a->nr_old && !err; i++)		/* N5 */
-		if (a->old[i].was == WAS_BYTES)
+	for (i = 0; i < a->nr_old && !err; i++)		/* N5, N7 */
+		if (a->old[i].was == WAS_BYTES || a->old[i].was == WAS_PROMISED)
 			err = txn_free(w->t, TXN_DATA,
 				       (struct run){ a->old[i].pool, a->old[i].nr });
 	for (i = 0; i < a->nr_old && !err; blk += a->old[i++].nr) {
@@ -271,11 +276,13 @@ static int build(struct atomic *a)
 
 int write_atomic(struct writing *w, uint64_t mark)
 {
+	const struct payload whole = *w->p;
 	uint64_t start = w->pos;
 	struct atomic a;
 	int err;
 
 	a.w = w;
+	a.lands = write_replaces(w);
 	if (w->end - w->pos > OP_WRITE_MAX)
 		return -EINVAL;
 	w->t = txn_begin(w->ip->fs, PMEMFS_OP_WRITE);
@@ -287,7 +294,10 @@ int write_atomic(struct writing *w, uint64_t mark)
 		txn_fail(w->t, err);
 	assert(err || w->pos == w->end);
 	err = op_commit(w->t, mark);			/* N1 */
-	if (err)
+	if (err) {
 		w->pos = start;
+		if (a.lands)
+			*w->p = whole;			/* N7 */
+	}
 	return err;
 }

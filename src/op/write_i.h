@@ -6,6 +6,7 @@
 #ifndef OP_WRITE_I_H
 #define OP_WRITE_I_H
 
+#include "copy/copy.h"
 #include "op/op_i.h"
 
 struct writing {
@@ -17,15 +18,24 @@ struct writing {
 	uint32_t flags;		/* OP_WRITE_* */
 };
 
+/* Has it landed where it is best left, whatever the file has in its place? */
+static inline bool write_replaces(const struct writing *w)
+{
+	return w->p->land && w->p->land->replace;
+}
+
 /* What may be written, and where: w->pos and w->end. -EFBIG, -EPERM, ... */
 int write_limits(struct writing *w);
 /* What the file loses by being written to: mode bits, capabilities (W3). */
 bool write_takes_priv(const struct writing *w, uint32_t *bits, bool *caps);
 /* Where in the pool a hole at file block blk is best filled; ALLOC_* flags. */
 uint64_t write_goal(struct writing *w, uint64_t blk, unsigned *flags);
+/* The same before there is a transaction, for len bytes at pos; held shared. */
+uint64_t write_goal_at(const struct inode *ip, uint64_t pos, uint64_t len, unsigned *flags);
 /*
- * A hole of nr blocks at file block blk: has the payload landed in free blocks
- * that can fill it? Then they are in w->t, as far as *r says. 0; -ENOSPC: no.
+ * nr blocks that the file needs at file block blk: has the payload landed in free
+ * blocks that can take the place? Then they are in w->t, as far as *r says. 0;
+ * -ENOSPC: no.
  */
 int write_land(struct writing *w, uint64_t blk, uint64_t nr, struct run *r);
 void write_times(struct writing *w, struct pmemfs_inode *mi);

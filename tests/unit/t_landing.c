@@ -6,11 +6,15 @@
  * bytes, durably, and no block is lost.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/count.h"
 #include "copy/copy.h"
 #include "meta/alloc.h"
+#include "meta/inode.h"
 #include "support/check_main.h"
 #include "support/pool.h"
 
@@ -58,8 +62,10 @@ static void land_at(uint64_t pos, size_t len, uint64_t taken)
 
 	ck_assert_int_eq(land_write(pos, len, (uint8_t)pos), 0);
 	ck_assert_uint_eq(land.taken, taken);
-	ck_assert_uint_eq(count_sum(pm_counters(p.fs->pm), COUNT_LANDED) - before,
-			  taken > SPLIT ? min64(taken, len) - SPLIT : 0);
+	/* what was received elsewhere is copied, also into blocks that are taken */
+	if (taken == AREA || !taken)
+		ck_assert_uint_eq(count_sum(pm_counters(p.fs->pm), COUNT_LANDED) - before,
+				  taken ? len - SPLIT : 0);
 	op_land_put(p.fs, &land);
 	ck_assert_uint_eq(alloc_reserved(p.fs), 0);
 	pool_expect(&p, f, pos, bytes, len);
@@ -146,9 +152,9 @@ START_TEST(what_does_not_fit_is_copied)
 	after = place(BLK, &len);
 	ck_assert_uint_eq(before, after);
 	pool_fill(&p, f, 3 * AREA, 'x', BLK);
-	land_at(3 * AREA - 10 * BLK, AREA, 10 * BLK);	/* hole, bytes, hole */
+	land_at(3 * AREA - 10 * BLK, AREA, AREA - BLK);	/* hole, bytes, hole */
 	pool_fill(&p, f, 5 * AREA, 'x', BLK);
-	land_at(5 * AREA, AREA, 0);			/* bytes, hole */
+	land_at(5 * AREA, AREA, AREA - BLK);		/* bytes, hole */
 	pool_remount(&p);
 	pool_expect(&p, f, 5 * AREA, bytes, AREA);
 	pool_end(&p);
@@ -191,6 +197,255 @@ START_TEST(a_failure_takes_nothing)
 }
 END_TEST
 
+/* ---- landed by a device, for a place that is known -------------------------------- */
+
+static int dev_write_as(uint64_t pos, size_t len, uint8_t first, uint32_t flags)
+{
+	struct payload pl;
+	size_t done;
+	int err;
+
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(first + i / BLK * 3 + i % 251);
+	ck_assert(op_land_for(&p.c, f, pos, len, &land));
+	ck_assert_uint_eq(land.off % BLK, pos % BLK);
+	memcpy(pm_window(p.fs->pm, land.off, len), bytes, len);
+	pm_window_done(p.fs->pm, land.off, len);
+	pl = payload_landed(p.fs->pm, NULL, 0, &land);
+	err = op_write(&p.c, f, pos, &pl, flags, &done);
+	ck_assert_uint_eq(done, err ? 0 : len);
+	return err;
+}
+
+/* How many bytes of it were left where they had landed. */
+static uint64_t dev_write(uint64_t pos, size_t len)
+{
+	uint64_t before = count_sum(pm_counters(p.fs->pm), COUNT_LANDED);
+
+	ck_assert_int_eq(dev_write_as(pos, len, (uint8_t)pos, 0), 0);
+	op_land_put(p.fs, &land);
+	ck_assert_uint_eq(alloc_reserved(p.fs), 0);
+	pool_expect(&p, f, pos, bytes, len);
+	return count_sum(pm_counters(p.fs->pm), COUNT_LANDED) - before;
+}
+
+START_TEST(odd_appends)
+{
+	static const size_t odd[] = { 1, 7777, BLK, 5 * BLK + 1, BLK - 1, 77777, 2 * BLK + 4095 };
+	uint8_t *all = calloc(1, SIZE);
+	uint64_t pos = 0, first;
+
+	start();
+	for (unsigned i = 0; i < 21; i++) {
+		size_t len = odd[i % ARRAY_SIZE(odd)];
+
+		/* what belongs into the block that the file ends in is copied there */
+		first = min64(pos % BLK ? BLK - pos % BLK : 0, len);
+		ck_assert_uint_eq(dev_write(pos, len), len - first);
+		memcpy(all + pos, bytes, len);
+		pos += len;
+	}
+	ck_assert_uint_eq(pool_attr(&p, f).size, pos);
+	pool_crash(&p);
+	pool_expect(&p, f, 0, all, pos);
+	ck_assert_int_eq(pool_truncate(&p, f, pos + 2 * BLK), 0);
+	pool_expect_fill(&p, f, pos, 0, 2 * BLK);	/* and not what was there */
+	free(all);
+	pool_end(&p);
+}
+END_TEST
+
+/* In free space each block follows the one before it, whatever came between. */
+START_TEST(a_file_stays_together)
+{
+	uint64_t g;
+	size_t len;
+
+	start();
+	g = pool_file(&p, ROOT, "g");
+	for (unsigned i = 0; i < 12; i++) {
+		dev_write(i * AREA, AREA);
+		pool_fill(&p, g, i * BLK, 'g', BLK);
+	}
+	place(0, &len);
+	ck_assert_uint_ge(len, 11 * AREA);	/* the room for the first is a guess */
+	pool_end(&p);
+}
+END_TEST
+
+/* Replaced as a whole, with what shares its first and its last block. */
+START_TEST(device_replaces)
+{
+	uint64_t was, blocks;
+	size_t len;
+
+	start();
+	pool_fill(&p, f, 0, 'x', 2 * AREA);
+	was = place(10 * BLK, &len);
+	blocks = pool_settled_blocks(&p);
+	pool_fences(&p);
+	ck_assert_uint_eq(dev_write(10 * BLK + 100, 20 * BLK), 20 * BLK);
+	ck_assert_uint_eq(pool_fences(&p), 2);
+	ck_assert_uint_eq(land.taken, 21 * BLK);
+	ck_assert_uint_eq(place(10 * BLK, &len), land.start);
+	ck_assert_uint_ne(land.start, was);
+	pool_expect_fill(&p, f, 0, 'x', 10 * BLK + 100);
+	pool_expect_fill(&p, f, 30 * BLK + 100, 'x', 2 * AREA - 30 * BLK - 100);
+	ck_assert_uint_eq(pool_settled_blocks(&p), blocks);
+	ck_assert_uint_eq(pool_attr(&p, f).size, 2 * AREA);
+	/* over the end, in pieces of all kinds */
+	pool_fill(&p, f, 2 * AREA + 8 * BLK, 'y', BLK);
+	pool_fill(&p, f, 2 * AREA + 10 * BLK, 'y', 100);
+	ck_assert_uint_eq(dev_write(2 * AREA - 77, 12 * BLK), 12 * BLK);
+	pool_crash(&p);
+	pool_expect(&p, f, 2 * AREA - 77, bytes, 12 * BLK);
+	pool_end(&p);
+}
+END_TEST
+
+/* What fallocate(2) promised was space, not these blocks. */
+START_TEST(promised_blocks_are_replaced)
+{
+	uint64_t blocks;
+
+	start();
+	ck_assert_int_eq(op_fallocate(&p.c, f, 0, 40 * BLK, 0), 0);
+	blocks = pool_settled_blocks(&p);
+	ck_assert_uint_eq(dev_write(BLK + 5, 9 * BLK), 9 * BLK);
+	pool_expect_fill(&p, f, 0, 0, BLK + 5);
+	pool_expect_fill(&p, f, 10 * BLK + 5, 0, 30 * BLK - 5);
+	ck_assert_uint_eq(pool_settled_blocks(&p), blocks);
+	pool_end(&p);
+}
+END_TEST
+
+/* No node for the extents that replacing would make: copied, from the blocks. */
+START_TEST(without_space_in_place)
+{
+	struct landing kept;
+	struct payload pl;
+	uint64_t was, g;
+	size_t len, done;
+
+	start();
+	for (unsigned i = 0; i < 4; i++)		/* the inode is full of extents */
+		pool_fill(&p, f, i * 20 * BLK, 'x', 10 * BLK);
+	was = place(3 * BLK, &len);
+	ck_assert(op_land_for(&p.c, f, 3 * BLK + 9, 2 * BLK, &kept));
+	memset(pm_window(p.fs->pm, kept.off, 2 * BLK), 'n', 2 * BLK);
+	pm_window_done(p.fs->pm, kept.off, 2 * BLK);
+	g = pool_file(&p, ROOT, "g");
+	for (len = AREA; len >= BLK; len /= 2)
+		while (!pool_try_write(&p, g, pool_attr(&p, g).size, bytes, len, &done))
+			;
+	pl = payload_landed(p.fs->pm, NULL, 0, &kept);
+	ck_assert_int_eq(op_write(&p.c, f, 3 * BLK + 9, &pl, 0, &done), 0);
+	ck_assert_uint_eq(done, 2 * BLK);
+	ck_assert_uint_eq(kept.taken, 0);
+	op_land_put(p.fs, &kept);
+	ck_assert_uint_eq(alloc_reserved(p.fs), 0);
+	ck_assert_uint_eq(place(3 * BLK, &len), was);
+	pool_expect_fill(&p, f, 0, 'x', 3 * BLK + 9);
+	pool_expect_fill(&p, f, 3 * BLK + 9, 'n', 2 * BLK);
+	pool_expect_fill(&p, f, 5 * BLK + 9, 'x', 5 * BLK - 9);
+	pool_end(&p);
+}
+END_TEST
+
+/* W3: the mode of a file that has new bytes in it is the new one. */
+START_TEST(privileges_go_first)
+{
+	struct op_setattr set = { .valid = OP_SET_MODE, .mode = 06755 };
+	uint8_t *image = pm_mem_map(SIZE);
+	struct op_attr a;
+	uint64_t ino_off, at, was;
+	unsigned fences = 0;
+	size_t len;
+
+	start();
+	pool_fill(&p, f, 0, 'x', AREA);
+	ck_assert_int_eq(op_setattr(&p.c, f, &set, &a), 0);
+	ck_assert_int_eq(fs_checkpoint(p.fs), 0);
+	was = place(0, &len);
+	ck_assert_int_eq(itable_slot(p.fs, a.ino, &ino_off), 0);
+	rec_log(p.rec, true);
+	ck_assert_int_eq(dev_write_as(0, AREA, 1, OP_WRITE_KILL_PRIV), 0);
+	op_land_put(p.fs, &land);
+	ck_assert_uint_eq(pool_attr(&p, f).mode & 06000, 0);
+	for (at = 0; at < rec_now(p.rec) && fences < 3; at++)
+		fences += rec_at(p.rec, at)->kind == REC_FENCE;
+	rec_image(p.rec, at, REC_ALL, 0, image);
+	ck_assert_uint_eq(get32(((struct pmemfs_inode *)(void *)(image + ino_off))->mode) & 06000,
+			  0);
+	ck_assert_uint_eq(fences, 3);		/* the mode; the bytes, their record */
+	ck_assert_uint_eq(rec_at(p.rec, at - 1)->kind, REC_FENCE);
+	ck_assert_uint_ne(place(0, &len), was);
+	pm_mem_unmap(image, SIZE);
+	pool_end(&p);
+}
+END_TEST
+
+static void *write_thread(void *arg)
+{
+	*(int *)arg = dev_write_as(0, AREA, 5, 0);
+	return NULL;
+}
+
+/* Who is in the file is waited for, not joined: the bytes stay where they are. */
+START_TEST(a_reader_is_waited_for)
+{
+	const struct counters *c;
+	struct op_piece piece;
+	struct op_read r;
+	unsigned nr = 1;
+	uint64_t waits;
+	size_t got, len;
+	pthread_t tid;
+	int err = 1;
+
+	start();
+	c = pm_counters(p.fs->pm);
+	pool_fill(&p, f, 0, 'x', AREA);
+	waits = count_sum(c, COUNT_WAIT_INODE);
+	ck_assert_int_eq(op_read(&p.c, f, 0, AREA, &piece, &nr, &got, &r), 0);
+	ck_assert_int_eq(pthread_create(&tid, NULL, write_thread, &err), 0);
+	while (count_sum(c, COUNT_WAIT_INODE) == waits)
+		sched_yield();
+	op_read_done(&p.c, &r);
+	pthread_join(tid, NULL);
+	ck_assert_int_eq(err, 0);
+	ck_assert_uint_eq(place(0, &len), land.start);
+	op_land_put(p.fs, &land);
+	pool_expect(&p, f, 0, bytes, AREA);
+	pool_end(&p);
+}
+END_TEST
+
+/* Made durable by who brought them: no flush, but the fence that it needs. */
+START_TEST(durable_ones_are_not_flushed)
+{
+	struct rec_counts n;
+	struct payload pl;
+	size_t done;
+
+	start();
+	ck_assert(op_land_for(&p.c, f, 0, AREA, &land));
+	memset(pm_window(p.fs->pm, land.off, AREA), 'd', AREA);
+	pm_window_done(p.fs->pm, land.off, AREA);
+	pm_flush(p.fs->pm, land.off, AREA);
+	land.durable = true;
+	pl = payload_landed(p.fs->pm, NULL, 0, &land);
+	rec_counts_reset(p.rec);
+	ck_assert_int_eq(op_write(&p.c, f, 0, &pl, 0, &done), 0);
+	rec_counts(p.rec, &n);
+	ck_assert_uint_lt(n.flushed_bytes, AREA);
+	ck_assert_uint_eq(n.fences, 2);
+	op_land_put(p.fs, &land);
+	pool_expect_fill(&p, f, 0, 'd', AREA);
+	pool_end(&p);
+}
+END_TEST
+
 START_TEST(none_where_space_is_short)
 {
 	struct landing l;
@@ -200,6 +455,13 @@ START_TEST(none_where_space_is_short)
 	op_land_put(p.fs, &l);
 	ck_assert(!op_land_get(p.fs, SIZE / 32, &l));
 	ck_assert_uint_eq(l.len, 0);
+	ck_assert(!op_land_for(&p.c, f, 0, 1u << 20, &l));
+	ck_assert_uint_eq(alloc_reserved(p.fs), 0);
+	/* a node that is not there, or no file, is found out by the write */
+	ck_assert(op_land_for(&p.c, 12345, 0, BLK, &l));
+	op_land_put(p.fs, &l);
+	ck_assert(op_land_for(&p.c, ROOT, UINT64_MAX, BLK, &l));
+	op_land_put(p.fs, &l);
 	ck_assert_uint_eq(alloc_reserved(p.fs), 0);
 	pool_end(&p);
 }
@@ -207,4 +469,6 @@ END_TEST
 
 CHECK_MAIN("op/landing", a_hole_takes_the_blocks, data_come_first, a_stream_is_one_extent,
 	   what_does_not_fit_is_copied, atomic_replaces, a_failure_takes_nothing,
-	   none_where_space_is_short)
+	   odd_appends, a_file_stays_together, device_replaces, promised_blocks_are_replaced,
+	   without_space_in_place, privileges_go_first, a_reader_is_waited_for,
+	   durable_ones_are_not_flushed, none_where_space_is_short)

@@ -8,6 +8,9 @@
  * holds what it held before, or what it should hold now, byte for byte, and
  * the pool is whole. Free blocks are full of OLD bytes, the bytes that a write
  * replaced are in free blocks too, so nothing wrong looks right by chance.
+ *
+ * The same is claimed, with data=ordered, of a write whose payload a device has
+ * brought into free blocks (op_land_for), as long as there is space for that.
  */
 #include <errno.h>
 #include <linux/falloc.h>
@@ -30,6 +33,7 @@
 
 static struct pool p;
 static uint64_t f;
+static bool lands;		/* payloads come by a device */
 
 static struct content { uint64_t size; uint8_t *b; } before, after, is;
 
@@ -49,7 +53,7 @@ static bool same(const struct content *a, const struct content *b)
 static void start(void)
 {
 	pool_make(&p, SIZE);
-	pool_set_data(&p, FS_DATA_ATOMIC);
+	pool_set_data(&p, lands ? FS_DATA_ORDERED : FS_DATA_ATOMIC);
 	before.b = calloc(3, LOOK);
 	after.b = before.b + LOOK;
 	is.b = after.b + LOOK;
@@ -61,6 +65,7 @@ static void end(void)
 {
 	free(before.b);
 	pool_end(&p);
+	lands = false;
 }
 
 /* ---- images ---------------------------------------------------------------------- */
@@ -180,9 +185,28 @@ static uint8_t *pattern(size_t len)
 	return buf;
 }
 
+/* False: there is too little space to have it land. */
+static bool put_landed(uint64_t pos, const uint8_t *buf, size_t len)
+{
+	struct landing land;
+	struct payload pl;
+	size_t done;
+
+	if (!op_land_for(&p.c, f, pos, len, &land))
+		return false;
+	memcpy(pm_window(p.fs->pm, land.off, len), buf, len);
+	pm_window_done(p.fs->pm, land.off, len);
+	pl = payload_landed(p.fs->pm, NULL, 0, &land);
+	ck_assert_int_eq(op_write(&p.c, f, pos, &pl, 0, &done), 0);
+	ck_assert_uint_eq(done, len);
+	op_land_put(p.fs, &land);
+	return true;
+}
+
 static void claim(uint64_t pos, size_t len)
 {
 	const uint8_t *buf = pattern(len);
+	bool landed;
 
 	look(&p.c, f, &before);
 	memset(after.b, 0, LOOK);
@@ -191,11 +215,14 @@ static void claim(uint64_t pos, size_t len)
 	after.size = max64(before.size, pos + len);
 	ck_assert_int_eq(fs_checkpoint(p.fs), 0);
 	rec_log(p.rec, true);
-	pool_write(&p, f, pos, buf, len);
+	landed = lands && put_landed(pos, buf, len);
+	if (!landed)
+		pool_write(&p, f, pos, buf, len);
 	look(&p.c, f, &is);
 	ck_assert_msg(same(&is, &after), "%zu bytes at %llu: not what was written", len,
 		      (unsigned long long)pos);
-	explore();
+	if (landed == lands)
+		explore();
 	rec_log(p.rec, false);
 }
 
@@ -268,6 +295,13 @@ static void fragment(void)
 		punch(g, blk);
 }
 
+/* A test of each of the two kinds. */
+#define SHAPE(name)							\
+static void name##_shape(void);						\
+START_TEST(name) { name##_shape(); } END_TEST				\
+START_TEST(name##_landed) { lands = true; name##_shape(); } END_TEST	\
+static void name##_shape(void)
+
 static const size_t small[] = { 1, 7, 63, 65 };
 
 /* Around the edges of block blk. */
@@ -284,7 +318,7 @@ static void edges(uint64_t blk)
 	claim(blk * BLK, BLK);
 }
 
-START_TEST(an_empty_file)
+SHAPE(an_empty_file)
 {
 	unsigned i;
 
@@ -300,18 +334,16 @@ START_TEST(an_empty_file)
 	claim(0, 3 * BLK);
 	end();
 }
-END_TEST
 
-START_TEST(one_block)
+SHAPE(one_block)
 {
 	start();
 	put(0, BLK);
 	edges(0);
 	end();
 }
-END_TEST
 
-START_TEST(less_than_a_block)
+SHAPE(less_than_a_block)
 {
 	start();
 	put(0, 100);
@@ -324,9 +356,8 @@ START_TEST(less_than_a_block)
 	claim(3 * BLK, 1);		/* leaves a tail and a hole */
 	end();
 }
-END_TEST
 
-START_TEST(one_long_extent)
+SHAPE(one_long_extent)
 {
 	start();
 	put(0, 64 * BLK);
@@ -338,9 +369,8 @@ START_TEST(one_long_extent)
 	claim(0, 66 * BLK);
 	end();
 }
-END_TEST
 
-START_TEST(many_short_extents)
+SHAPE(many_short_extents)
 {
 	start();
 	singles(0, 40, 1);
@@ -350,9 +380,8 @@ START_TEST(many_short_extents)
 	claim(0, 50 * BLK);
 	end();
 }
-END_TEST
 
-START_TEST(holes)
+SHAPE(holes)
 {
 	start();
 	put(0, BLK);
@@ -365,9 +394,8 @@ START_TEST(holes)
 	claim(9 * BLK + 5, 12 * BLK);
 	end();
 }
-END_TEST
 
-START_TEST(unwritten_blocks)
+SHAPE(unwritten_blocks)
 {
 	uint64_t blocks;
 
@@ -387,9 +415,8 @@ START_TEST(unwritten_blocks)
 	ck_assert_uint_ge(pool_settled_blocks(&p) + 7, blocks);
 	end();
 }
-END_TEST
 
-START_TEST(written_and_unwritten_in_turn)
+SHAPE(written_and_unwritten_in_turn)
 {
 	unsigned i;
 
@@ -401,9 +428,8 @@ START_TEST(written_and_unwritten_in_turn)
 	claim(BLK + 65, 37 * BLK);
 	end();
 }
-END_TEST
 
-START_TEST(a_pending_truncation)
+SHAPE(a_pending_truncation)
 {
 	start();
 	singles(0, 200, 2);
@@ -412,9 +438,8 @@ START_TEST(a_pending_truncation)
 	claim(2 * BLK + 1, 9 * BLK);
 	end();
 }
-END_TEST
 
-START_TEST(a_tree)
+SHAPE(a_tree)
 {
 	start();
 	singles(0, 300, 2);
@@ -424,7 +449,6 @@ START_TEST(a_tree)
 	claim(290 * BLK + 63, MIB);
 	end();
 }
-END_TEST
 
 /* Behind a full leaf, keys that come backwards get a leaf each. */
 START_TEST(leaves_of_one_extent)
@@ -441,7 +465,7 @@ START_TEST(leaves_of_one_extent)
 }
 END_TEST
 
-START_TEST(a_mebibyte)
+SHAPE(a_mebibyte)
 {
 	start();
 	claim(0, MIB);
@@ -451,7 +475,6 @@ START_TEST(a_mebibyte)
 	claim(3 * MIB + 65, MIB);
 	end();
 }
-END_TEST
 
 /* 257 extents in as many places, replaced by as many. */
 START_TEST(all_in_pieces)
@@ -522,6 +545,13 @@ static void by_chance(uint64_t seed)
 
 START_TEST(by_chance_1) { by_chance(0x9e3779b97f4a7c15ull); } END_TEST
 START_TEST(by_chance_2) { by_chance(0xbf58476d1ce4e5b9ull); } END_TEST
+
+START_TEST(by_chance_landed)
+{
+	lands = true;
+	by_chance(0x94d049bb133111ebull);
+}
+END_TEST
 
 /* ---- no space ------------------------------------------------------------------------- */
 
@@ -667,8 +697,12 @@ START_TEST(more_than_a_record)
 }
 END_TEST
 
-CHECK_MAIN("op/atomic", an_empty_file, one_block, less_than_a_block, one_long_extent,
-	   many_short_extents, holes, unwritten_blocks, written_and_unwritten_in_turn,
-	   a_pending_truncation, a_tree, leaves_of_one_extent, a_mebibyte, all_in_pieces,
-	   by_chance_1, by_chance_2, a_full_pool_keeps_the_old_bytes, no_space_anywhere,
+#define BOTH(name)	name, name##_landed
+
+CHECK_MAIN("op/atomic", BOTH(an_empty_file), BOTH(one_block), BOTH(less_than_a_block),
+	   BOTH(one_long_extent), BOTH(many_short_extents), BOTH(holes),
+	   BOTH(unwritten_blocks), BOTH(written_and_unwritten_in_turn),
+	   BOTH(a_pending_truncation), BOTH(a_tree), leaves_of_one_extent, BOTH(a_mebibyte),
+	   all_in_pieces, by_chance_1, by_chance_2, by_chance_landed,
+	   a_full_pool_keeps_the_old_bytes, no_space_anywhere,
 	   reserved_blocks_can_be_written, limits, more_than_a_record)
