@@ -187,6 +187,30 @@ static void print_group(jobj o, const char *group, const char *title)
 	printf("\n");
 }
 
+/* Only of a mount that has a device. */
+static void print_dsa(jobj o)
+{
+	const char *sep = "; fell back:";
+	jobj g = member(o, "dsa", "fell_back");
+	char a[24], b[24];
+
+	if (!g)
+		return;
+	printf("dsa        %s\n", str(o, "dsa", "device"));
+	printf("           %llu jobs, %s by device, %s by CPU, %llu in flight (at most %llu)",
+	       (unsigned long long)num(o, "dsa", "jobs"),
+	       bytes(num(o, "dsa", "device_bytes"), a), bytes(num(o, "dsa", "cpu_bytes"), b),
+	       (unsigned long long)num(o, "dsa", "in_flight"),
+	       (unsigned long long)num(o, "dsa", "in_flight_max"));
+	json_object_object_foreach(g, name, v) {
+		if (!json_object_get_uint64(v))
+			continue;
+		printf("%s %s %llu", sep, name, (unsigned long long)json_object_get_uint64(v));
+		sep = ",";
+	}
+	printf("\n");
+}
+
 static double us(uint64_t ns) { return (double)ns / 1000; }
 
 static void print_operations(jobj o)
@@ -213,6 +237,7 @@ static void print_once(jobj o)
 {
 	print_heads(o);
 	print_group(o, "copy", "bytes");
+	print_dsa(o);
 	print_group(o, "medium", "medium");
 	print_group(o, "waits", "waits");
 	print_group(o, "errors", "errors");

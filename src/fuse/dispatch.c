@@ -138,6 +138,7 @@ static void lay_head(struct request *rq, const struct fuse_in_header *h)
 {
 	rq->h = h;
 	rq->arg = NULL;
+	rq->arrived = 0;
 	rq->error = 0;
 	rq->answered = false;
 	rq->ctx.uid = h->uid;
@@ -268,7 +269,7 @@ static int serve(struct request *rq, const struct handler *ha)
 
 void dispatch(struct request *rq)
 {
-	uint64_t start = stats_clock();
+	uint64_t start = rq->arrived ? rq->arrived : stats_clock();
 	uint32_t opcode = rq->h->opcode;
 	const struct handler *ha = handler_of(opcode);
 	struct pm *pm = rq->s->fs->pm;

@@ -4,13 +4,14 @@
  *
  * In this order, each step depending on the one before:
  *
- *   options -> fork (the parent waits) -> open the pool, recover -> mount ->
- *   answer INIT -> start the workers -> tell the parent -> serve
- *   -> workers gone -> close /dev/fuse -> close the pool
+ *   options -> fork (the parent waits) -> open the pool, recover -> open the DSA
+ *   queues -> mount -> answer INIT -> start the workers -> tell the parent -> serve
+ *   -> workers gone -> close /dev/fuse -> close the queues -> close the pool
  *
  * The fork comes first because opening a pool starts a thread and takes a
- * lock, and neither survives one. The parent leaves when the mount can be used,
- * or with the exit code of mount(8) that fits the failure.
+ * lock, and neither survives one; a queue does not either. The parent leaves
+ * when the mount can be used, or with the exit code of mount(8) that fits the
+ * failure.
  *
  * The first thread serves no request: it waits for signals, so that it is
  * free to call into its own mount when one comes (leave.c).
@@ -42,6 +43,7 @@ struct daemon {
 	const struct options *opt;
 	char pool[PATH_MAX], mountpoint[PATH_MAX];
 	struct fs *fs;
+	struct dsa *dsa;
 	struct mount m;
 	struct session s;
 	int parent;			/* pipe to it, or -1 */
@@ -138,6 +140,26 @@ static void say_what(struct daemon *d, bool to_user)
 		 pm_describe(d->fs->pm, what, sizeof(what)),
 		 safe ? "survives power loss" : "does NOT survive power loss",
 		 again, how);
+}
+
+/* And one on what copies besides the CPU. */
+static void say_dsa(const struct daemon *d)
+{
+	char what[256];
+
+	if (d->dsa)
+		log_info("large writes to %s are copied by %s", d->mountpoint,
+			 dsa_describe(d->dsa, what, sizeof(what)));
+}
+
+/* Where nobody writes, or by another route, there is nothing to copy. */
+static int open_dsa(struct daemon *d)
+{
+	const struct options *o = d->opt;
+
+	if (d->fs->ro || o->splice || o->landing)
+		return 0;
+	return dsa_open(&d->dsa, d->fs->pm, &o->dsa) ? EXIT_MOUNT : 0;
 }
 
 static int check_holes(struct daemon *d)
@@ -298,12 +320,14 @@ static int go_up(struct daemon *d)
 {
 	int err = check_holes(d);
 
+	if (!err)
+		err = open_dsa(d);
 	if (err)
 		return err;
 	err = mount_up(&d->m, d->opt, d->pool, d->mountpoint);
 	if (err)
 		return err == -ENODEV ? EXIT_SYSTEM : EXIT_MOUNT;
-	err = session_init(&d->s, d->fs, d->opt, d->m.fd);
+	err = session_init(&d->s, d->fs, d->opt, d->dsa, d->m.fd);
 	if (!err)
 		err = session_handshake(&d->s);
 	if (!err)
@@ -335,6 +359,7 @@ static int serve(struct daemon *d)
 		return EXIT_MOUNT;
 	rc = go_up(d);
 	if (rc) {
+		dsa_close(d->dsa);
 		fs_close(d->fs);
 		return rc;
 	}
@@ -342,11 +367,13 @@ static int serve(struct daemon *d)
 		say_what(d, true);
 	leave_terminal(d);
 	say_what(d, false);
+	say_dsa(d);
 	if (chdir("/"))
 		log_debug("chdir /: %s", strerror(errno));
 	fs_start_drain(d->fs);
 	tell_parent(d, 0);
 	supervise(d, &set);
+	dsa_close(d->dsa);
 	fs_close(d->fs);
 	log_info("%s unmounted", d->mountpoint);
 	return 0;

@@ -142,6 +142,62 @@ static int take_data(struct options *o, const struct word *w,
 	return err;
 }
 
+static int take_dsa(struct options *o, const struct word *w, const char *value)
+{
+	static const struct choice modes[] = {
+		{ "auto", DSA_AUTO }, { "off", DSA_OFF }, { "on", DSA_ON }, { NULL, 0 },
+	};
+	int mode = DSA_AUTO;
+	int err = choose(modes, w->name, value, &mode);
+
+	o->dsa.mode = (enum dsa_mode)mode;
+	return err;
+}
+
+static int take_dsa_durable(struct options *o, const struct word *w, const char *value)
+{
+	static const struct choice ways[] = {
+		{ "flush", false }, { "readback", true }, { NULL, 0 },
+	};
+	int way = false;
+	int err = choose(ways, w->name, value, &way);
+
+	o->dsa.readback = way;
+	return err;
+}
+
+/* Bytes, KiB or MiB; at least 1. */
+static int take_dsa_min(struct options *o, const struct word *w, const char *value)
+{
+	unsigned shift = 0;
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (*end == 'K' || *end == 'M')
+		shift = *end++ == 'K' ? 10 : 20;
+	if (errno || value[0] < '0' || value[0] > '9' || *end || n < 1 || n > UINT32_MAX) {
+		log_err("-o %s%s: must be a size in bytes, or with K or M behind it",
+			w->name, value);
+		return -EINVAL;
+	}
+	o->dsa.min = (uint64_t)n << shift;
+	return 0;
+}
+
+static int take_dsa_wq(struct options *o, const struct word *w, const char *value)
+{
+	if (value[0] != '/') {
+		log_err("-o %s%s: must be the path of a work queue, /dev/dsa/wqX.Y", w->name,
+			value);
+		return -EINVAL;
+	}
+	free((char *)(uintptr_t)o->dsa.wq);
+	o->dsa.wq = strdup(value);
+	return o->dsa.wq ? 0 : -ENOMEM;
+}
+
 static int take_threads(struct options *o, const struct word *w,
 			const char *value)
 {
@@ -283,6 +339,10 @@ static const struct word words[] = {
 	{ "granularity=", take_granularity, 0, true },
 	{ "data=", take_data, 0, true },
 	{ "threads=", take_threads, 0, true },
+	{ "dsa=", take_dsa, 0, true },
+	{ "dsa_min=", take_dsa_min, 0, true },
+	{ "dsa_wq=", take_dsa_wq, 0, true },
+	{ "dsa_durable=", take_dsa_durable, 0, true },
 	{ "auto_unmount", take_passed, 0, true },
 	{ "context=", take_passed, 0, true },
 	{ "fscontext=", take_passed, 0, true },
@@ -431,6 +491,11 @@ static int check(struct options *o)
 		log_err("-o allow_root and allow_other: which of them?");
 		return -EINVAL;
 	}
+	if ((o->splice || o->landing) && (o->dsa.mode == DSA_ON || o->dsa.wq)) {
+		log_err("-o %s and -o dsa are different ways for the same bytes",
+			o->splice ? "splice" : "landing");
+		return -EINVAL;
+	}
 	if (o->splice || o->landing) {		/* routes of /dev/fuse */
 		if (o->transport == TRANSPORT_URING) {
 			log_err("-o %s needs -o transport=dev", o->splice ? "splice" : "landing");
@@ -482,6 +547,7 @@ void options_free(struct options *o)
 {
 	free((char *)(uintptr_t)o->pool);
 	free((char *)(uintptr_t)o->mountpoint);
+	free((char *)(uintptr_t)o->dsa.wq);
 	free(o->mount_opts);
 }
 
@@ -514,6 +580,11 @@ void options_help(void)
 	      "  read=ROUTE            auto (default), map or copy\n"
 	      "  splice                receive written data through a pipe\n"
 	      "  landing               receive large writes into free blocks of the pool\n"
+	      "  dsa=MODE              copy large writes by Intel DSA: auto (default), off, or\n"
+	      "                        on, which refuses the mount where there is none\n"
+	      "  dsa_min=SIZE          smallest write that a device is asked to copy\n"
+	      "  dsa_wq=PATH           this work queue and no other (/dev/dsa/wqX.Y)\n"
+	      "  dsa_durable=WAY       flush (default), or readback by the device\n"
 	      "  allow_other           let other users in (default when root mounts)\n"
 	      "  noallow_other         do not\n"
 	      "  allow_root            let root in, and no other user\n"

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "copy/dsa.h"
 #include "meta/fs.h"
 
 /* Exit codes, those of mount(8). */
@@ -34,6 +35,7 @@ struct options {
 	enum read_route read;
 	enum transport_choice transport;
 	bool splice, landing;
+	struct dsa_opt dsa;
 	unsigned threads;		/* 0: by the number of CPUs */
 	bool allow_other;		/* asked for, or root mounts */
 	bool deny_other;		/* asked not to */

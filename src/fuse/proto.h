@@ -24,6 +24,8 @@
 #define FUSE_OLDEST_MINOR		31	/* Linux 5.4 */
 #define FUSE_ROOT_ID			1
 #define FUSE_MIN_READ_BUFFER		8192
+/* ioctl(2) of a fresh /dev/fuse: one more of the mount whose descriptor it is given */
+#define FUSE_DEV_IOC_CLONE		0x8004e500u
 
 enum fuse_opcode {
 	FUSE_LOOKUP = 1, FUSE_FORGET = 2, FUSE_GETATTR = 3, FUSE_SETATTR = 4,

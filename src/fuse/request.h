@@ -40,6 +40,7 @@ struct request {
 					   on a ring `rest` lies there too */
 	struct op_ctx ctx;
 	struct patience patience;	/* with a pool that is full */
+	uint64_t arrived;		/* stats_clock(); 0: it is served at once */
 	int error;			/* what was answered */
 	bool answered;
 };

@@ -11,6 +11,7 @@
 
 #include <sys/uio.h>
 
+#include "fuse/offload.h"
 #include "fuse/request.h"
 
 /* No less than max_write, 256 pages, and the largest SETXATTR: a kernel
@@ -25,6 +26,8 @@ struct ring_entry {
 	uint64_t commit_id;
 	uint32_t len;			/* payload bytes, in and out */
 	uint16_t qid;
+	struct request rq;		/* the transport's: the one that is in it */
+	struct parked parked;
 };
 
 /*

@@ -68,7 +68,7 @@ static void on_stop(int sig)
 }
 
 int session_init(struct session *s, struct fs *fs, const struct options *opt,
-		 int fd)
+		 struct dsa *dsa, int fd)
 {
 	enum pm_kind kind = pm_kind(fs->pm);
 	struct sigaction sa = { .sa_handler = on_stop };
@@ -77,6 +77,7 @@ int session_init(struct session *s, struct fs *fs, const struct options *opt,
 	memset(s, 0, sizeof(*s));
 	s->fs = fs;
 	s->opt = opt;
+	s->dsa = dsa;
 	s->fd = fd;
 	s->started = stats_clock();
 	s->transport = &transport_dev;

@@ -30,6 +30,7 @@
 #define MAX_WRITE		OP_WRITE_MAX
 #define MAX_PAGES		(MAX_WRITE / 4096)
 
+struct dsa;
 struct request;
 struct session;
 struct transport;
@@ -49,6 +50,7 @@ struct worker {
 struct session {
 	struct fs *fs;			/* (c) */
 	const struct options *opt;	/* (c) */
+	struct dsa *dsa;		/* (c) copying devices, NULL: none */
 	int fd;				/* (c) /dev/fuse of this mount */
 	uint64_t started;		/* (c) stats_clock() */
 
@@ -66,6 +68,7 @@ struct session {
 	bool read_map;			/* READ answers from the mapping */
 
 	_Atomic uint64_t open_files;	/* OPEN and CREATE without RELEASE */
+	_Atomic uint64_t no_room;	/* WRITEs without free blocks for a device */
 	_Atomic unsigned running;	/* workers */
 	_Atomic bool stop;
 	_Atomic bool broken;		/* a worker failed: end the session */
@@ -77,9 +80,9 @@ struct session {
 	unsigned nr_readers;		/* of /dev/fuse, without a ring */
 };					/* (c) constant while serving */
 
-/* fd: a mounted /dev/fuse. */
+/* fd: a mounted /dev/fuse. dsa: what the threads may copy by, or NULL. */
 int session_init(struct session *s, struct fs *fs, const struct options *opt,
-		 int fd);
+		 struct dsa *dsa, int fd);
 /*
  * Answer INIT, and start what serves a ring if there is to be one. -EPROTO: the
  * kernel is too old, -ENOTSUP: no ring and -o transport=uring (both said so);

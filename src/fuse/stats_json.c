@@ -234,6 +234,34 @@ static void put_counts(struct json *j, struct fs *fs)
 	close_object(j);
 }
 
+/* Only where there is a device (J2): which, and why it was not asked. */
+static void put_dsa(struct json *j, struct session *s)
+{
+	struct dsa_stats st;
+	char what[256];
+
+	if (!s->dsa)
+		return;
+	dsa_stats(s->dsa, &st);
+	open_object(j, "dsa");
+	str(j, "device", dsa_describe(s->dsa, what, sizeof(what)));
+	num(j, "queues", st.queues);
+	num(j, "queues_on", st.queues_on);
+	num(j, "jobs", st.jobs);
+	num(j, "descriptors", st.descriptors);
+	num(j, "batches", st.batches);
+	num(j, "device_bytes", st.bytes_device);
+	num(j, "cpu_bytes", st.bytes_cpu);
+	num(j, "in_flight", st.inflight);
+	num(j, "in_flight_max", st.inflight_max);
+	open_object(j, "fell_back");
+	for (enum dsa_reason i = 0; i < DSA_NR_WHY; i++)
+		num(j, dsa_why_name(i), st.why[i]);
+	num(j, "no_room", atomic_load_explicit(&s->no_room, memory_order_relaxed));
+	close_object(j);
+	close_object(j);
+}
+
 static void put_log(struct json *j, struct fs *fs)
 {
 	const struct counters *c = pm_counters(fs->pm);
@@ -300,6 +328,7 @@ size_t stats_json(struct session *s, char *buf, size_t size)
 		put_pool(&j, s->fs);
 		put_operations(&j, histograms);
 		put_counts(&j, s->fs);
+		put_dsa(&j, s);
 		put_log(&j, s->fs);
 		put_space(&j, s->fs);
 		put_errors(&j, s->fs);

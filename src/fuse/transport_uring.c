@@ -22,6 +22,8 @@
  *       to its RELEASE.
  *   R5  Memory: payloads are touched by requests only. A queue of R1's last
  *       thread has one entry; the others share RING_MEMORY, at least one each.
+ *   R6  An entry whose request is parked (offload.h) keeps request and payload. As
+ *       long as there is one, its thread sleeps for no longer than a device takes.
  *
  * FORGET, INTERRUPT and notifications go by /dev/fuse always.
  */
@@ -47,12 +49,16 @@
 
 #define POSSIBLE	"/sys/devices/system/cpu/possible"
 #define MAX_CPUS	16384u
-#define RING_DEPTH	4u		/* of one CPU at once; the others wait in the kernel */
+/* Of one CPU at once; the others wait in the kernel. */
+#define RING_DEPTH	4u
+#define RING_DEPTH_PARKED OFFLOAD_DEPTH	/* where requests can be parked */
 #define RING_MEMORY	(256ull << 20)
 #define SQE_SIZE	128u
 #define HEAD_STRIDE	512u
 /* An answered request does not wait while more than this is served. */
 #define BATCH_BYTES	(64u << 10)
+/* Requests that were parked, in one turn. */
+#define PARKED_TURN	4u
 /* How often a thread that is not on its CPU tries to get back. */
 #define REBIND_EVERY	256u
 
@@ -68,6 +74,7 @@ struct ring {
 	unsigned nr, live;		/* entries; those the kernel may use */
 	uint8_t *mem;
 	size_t mem_size;
+	struct offload off;
 	unsigned answered;		/* bytes, since the last submission */
 	unsigned turns;
 };
@@ -173,6 +180,10 @@ static int map_entries(struct ring *r)
 		e->iov[0] = (struct iovec){ e->head, sizeof(*e->head) };
 		e->iov[1] = (struct iovec){ e->payload, RING_PAYLOAD_SIZE };
 		e->qid = r->qid[i % r->nr_queues];
+		e->rq = (struct request){
+			.s = r->u->s, .tr = &transport_uring, .state = e,
+			.ctx.fs = r->u->s->fs,
+		};
 	}
 	return 0;
 }
@@ -296,18 +307,48 @@ static void uring_hand_over(struct request *rq)
 	r->answered = 0;
 }
 
-static void serve_entry(struct ring *r, struct request *rq, struct ring_entry *e)
+/* Its request has been served: give it back. */
+static void answer_entry(struct ring *r, struct ring_entry *e)
 {
-	rq->state = e;
-	ring_take(e, rq);
-	r->answered += e->len;
-	dispatch(rq);
-	if (!rq->answered)	/* something that is never answered: not here */
+	if (!e->rq.answered)	/* something that is never answered: not here */
 		ring_answer(e, &(struct iovec){ &(struct fuse_out_header){
 			.error = -ENOSYS, .unique = e->h.unique,
 		}, sizeof(struct fuse_out_header) }, 1);
 	r->answered += e->len;
 	push(r, e, FUSE_IO_URING_CMD_COMMIT_AND_FETCH, e->qid);
+}
+
+static void serve_entry(struct ring *r, struct ring_entry *e)
+{
+	uint32_t len;
+
+	ring_take(e, &e->rq);
+	len = e->len;
+	if (offload_serve(&r->off, &e->rq, &e->parked))
+		return;
+	r->answered += len;
+	answer_entry(r, e);
+}
+
+/* Some that devices are done with. What has just come shall not wait for all. */
+static void serve_parked(struct ring *r)
+{
+	struct request *rq;
+
+	for (unsigned i = 0; i < PARKED_TURN && (rq = offload_reap(&r->off)); i++) {
+		answer_entry(r, rq->state);
+		io_uring_submit(&r->ur);
+	}
+}
+
+/* R4 for what is parked: it has come in, so it is carried out. */
+static void finish_parked(struct ring *r)
+{
+	while (r->off.nr) {
+		serve_parked(r);
+		if (r->off.nr)
+			offload_pause(&r->off);
+	}
 }
 
 /* An entry that came back without a request will not come again. */
@@ -319,7 +360,7 @@ static void lose_entry(struct ring *r, int res)
 }
 
 /* Serve what has come. A long answer is not kept back for the next ones. */
-static void serve_batch(struct ring *r, struct request *rq)
+static void serve_batch(struct ring *r)
 {
 	struct io_uring_cqe *cqe;
 
@@ -337,10 +378,11 @@ static void serve_batch(struct ring *r, struct request *rq)
 		e = (void *)(uintptr_t)cqe->user_data;
 		res = cqe->res;
 		io_uring_cqe_seen(&r->ur, cqe);
+		offload_waiting(&r->off, io_uring_cq_ready(&r->ur));
 		if (res < 0)
 			lose_entry(r, res);
 		else
-			serve_entry(r, rq, e);
+			serve_entry(r, e);
 	}
 }
 
@@ -352,23 +394,45 @@ static void stay_bound(struct ring *r)
 		bind_thread(r);
 }
 
+/* Hand over what was answered, and wait: for requests, or for a device (R6). */
+static int submit_and_wait(struct ring *r)
+{
+	uint64_t ns = offload_eta(&r->off);
+	struct __kernel_timespec ts = {
+		.tv_sec = (long long)(ns / 1000000000), .tv_nsec = (long long)(ns % 1000000000),
+	};
+	struct io_uring_cqe *cqe;
+
+	if (!r->off.nr)
+		return io_uring_submit_and_wait(&r->ur, 1);
+	if (!ns)
+		return io_uring_submit_and_get_events(&r->ur);
+	return io_uring_submit_and_wait_timeout(&r->ur, &cqe, 1, &ts, NULL);
+}
+
+static bool is_fatal(int err)
+{
+	return err < 0 && err != -EINTR && err != -EAGAIN && err != -EBUSY && err != -ETIME;
+}
+
 static int serve(struct worker *w)
 {
 	struct ring *r = w->arg;
 	struct session *s = r->u->s;
-	struct request rq = {
-		.s = s, .tr = &transport_uring, .w = w, .ctx.fs = s->fs,
-	};
+	int got = 0;
 
-	while (!session_stops(s) && r->live) {
-		int got = io_uring_submit_and_wait(&r->ur, 1);
-
-		if (got < 0 && got != -EINTR && got != -EAGAIN && got != -EBUSY)
-			return got;
-		serve_batch(r, &rq);
+	for (unsigned i = 0; i < r->nr; i++)
+		r->e[i].rq.w = w;
+	while (!session_stops(s) && r->live && !is_fatal(got)) {
+		got = submit_and_wait(r);
+		serve_batch(r);
+		serve_parked(r);
 		stay_bound(r);
 	}
+	finish_parked(r);
 	io_uring_submit(&r->ur);					/* R4 */
+	if (is_fatal(got))
+		return got;
 	return session_stops(s) || session_is_dead(s) ? 0 : -EIO;
 }
 
@@ -424,7 +488,9 @@ static int uring_run(struct worker *w)
 	if (get_ready(r)) {
 		if (r->depth > 1 && enter_entries(r, r->nr_queues, r->nr))
 			log_warn("CPU %d: fewer ring entries than wanted", r->cpu);
+		offload_open(&r->off, r->u->s, (unsigned)min64(r->nr, OFFLOAD_DEPTH));
 		err = serve(w);
+		offload_close(&r->off);
 	}
 	ring_close(r);
 	return err;
@@ -449,7 +515,8 @@ static int plan(struct uring *u, const cpu_set_t *allowed)
 	if (!u->rings)
 		return -ENOMEM;
 	u->nr_rings = bound + 1;	/* for uring_free() */
-	u->depth = (unsigned)min64(RING_DEPTH, max64(1, RING_MEMORY /
+	u->depth = u->s->dsa ? RING_DEPTH_PARKED : RING_DEPTH;
+	u->depth = (unsigned)min64(u->depth, max64(1, RING_MEMORY /
 				   ((bound + 1ull) * RING_PAYLOAD_SIZE)));
 	rest = &u->rings[bound];
 	for (unsigned q = 0; q < u->nr_queues; q++) {
