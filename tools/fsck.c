@@ -56,8 +56,7 @@ struct check {
 	struct verify_result res;
 	struct repair_result rep;
 	uint64_t replayed, drained;
-	uint64_t bad_pages, bad_cleared;	/* with --media */
-	bool bad_more;			/* than can be remembered */
+	struct media m;			/* with --media */
 	bool mended, in_use, quick, cancelled;
 	bool may_stop;			/* nothing has been written yet */
 	enum pass pass;
@@ -312,8 +311,10 @@ static void print_json(struct check *c, int status)
 		c->rep.problems - c->rep.ask - c->rep.never));
 	json_object_object_add(o, "repaired", json_object_new_boolean(c->mended));
 	if (c->media) {
-		json_object_object_add(o, "bad_pages", json_object_new_uint64(c->bad_pages));
-		json_object_object_add(o, "bad_cleared", json_object_new_uint64(c->bad_cleared));
+		json_object_object_add(o, "bad_pages", json_object_new_uint64(c->m.found));
+		json_object_object_add(o, "bad_cleared", json_object_new_uint64(c->m.cleared));
+		json_object_object_add(o, "bad_listed", json_object_new_uint64(c->m.listed));
+		json_object_object_add(o, "bad_returned", json_object_new_uint64(c->m.returned));
 	}
 	json_object_object_add(o, "replayed", json_object_new_uint64(c->replayed));
 	json_object_object_add(o, "drained", json_object_new_uint64(c->drained));
@@ -332,13 +333,13 @@ static void print_json(struct check *c, int status)
 static void print_left(const struct check *c)
 {
 	uint64_t left = c->mended ? c->res.problems : c->rep.problems;
-	uint64_t bad = c->bad_pages - c->bad_cleared;
+	uint64_t bad = c->m.found - c->m.cleared;
 
 	printf("%s: %llu problem%s left", c->path, (unsigned long long)left,
 	       left == 1 ? "" : "s");
-	if (bad || c->bad_more)
+	if (bad || c->m.more)
 		printf(", %llu page%s of bad memory%s", (unsigned long long)bad,
-		       bad == 1 ? "" : "s", c->bad_more ? " or more" : "");
+		       bad == 1 ? "" : "s", c->m.more ? " or more" : "");
 	putchar('\n');
 }
 
@@ -353,7 +354,7 @@ static void print_result(struct check *c, int status)
 	}
 	if (status & (FSCK_FAILED | FSCK_CANCELLED)) {
 		if (status & FSCK_CANCELLED)
-			say(c, c->may_stop && !c->bad_cleared ?
+			say(c, c->may_stop && !c->m.cleared ?
 			    "interrupted, nothing was changed" :
 			    "interrupted; run fsck.pmemfs again to finish");
 		return;
@@ -538,16 +539,28 @@ static bool may_clear(void *arg, uint64_t pages)
 
 static int check_media(struct check *c)
 {
-	struct media m = { .path = c->path, .in_use = c->in_use, .tell = tell_media,
-			   .may_clear = may_clear, .stop = stop, .arg = c };
-	int err = media_check(&m);
+	int err;
 
-	c->bad_pages = m.found;
-	c->bad_cleared = m.cleared;
-	c->bad_more = m.more;
-	if (!c->json && m.found && err != -EINTR)
+	c->m = (struct media){ .path = c->path, .in_use = c->in_use, .tell = tell_media,
+			       .may_clear = may_clear, .stop = stop, .arg = c };
+	err = media_check(&c->m);
+	if (!c->json && c->m.found && err != -EINTR)
 		printf("%s: %llu pages of bad memory, %llu of them cleared\n", c->path,
-		       (unsigned long long)m.found, (unsigned long long)m.cleared);
+		       (unsigned long long)c->m.found, (unsigned long long)c->m.cleared);
+	return err;
+}
+
+/* The pool's own list of bad memory, with a yes. Changes the bitmap. */
+static int settle_media(struct check *c, struct fs *fs)
+{
+	int err;
+
+	if (!c->media || !(c->yes || c->m.allowed))
+		return 0;
+	err = media_settle(&c->m, fs);
+	if (!c->json && (c->m.listed || c->m.returned))
+		printf("%s: list of bad blocks: %llu more, %llu given back\n", c->path,
+		       (unsigned long long)c->m.listed, (unsigned long long)c->m.returned);
 	return err;
 }
 
@@ -618,14 +631,16 @@ static int tidy(struct check *c)
 	c->drained = c->res.orphans;
 	if (c->drained) {
 		err = fs_drain(fs);
-		if (!err)
-			err = fs_checkpoint(fs);
 		if (!err && !c->json)
 			printf("%s: %llu orphans freed\n", c->path,
 			       (unsigned long long)c->drained);
-		if (!err)
-			err = walk(c, fs, PASS_AGAIN);
 	}
+	if (!err)
+		err = settle_media(c, fs);
+	if (!err && (c->drained || c->m.listed || c->m.returned))
+		err = fs_checkpoint(fs);
+	if (!err && (c->drained || c->m.listed || c->m.returned))
+		err = walk(c, fs, PASS_AGAIN);
 	fs_close(fs);
 	return err;
 }
@@ -713,12 +728,13 @@ static int check(struct check *c)
 
 static int status_of(const struct check *c, int err)
 {
-	int status = c->mended || c->bad_cleared ? FSCK_MENDED : FSCK_CLEAN;
+	int status = c->mended || c->m.cleared || c->m.listed || c->m.returned ?
+		FSCK_MENDED : FSCK_CLEAN;
 
 	if (c->cancelled)
 		return status | FSCK_CANCELLED;
 	if ((!c->mended && c->rep.problems) || err == -EUCLEAN ||
-	    c->bad_pages > c->bad_cleared || c->bad_more)
+	    c->m.found > c->m.cleared || c->m.more)
 		status |= FSCK_LEFT;
 	if (err && err != -EUCLEAN)
 		status |= FSCK_FAILED;
@@ -759,6 +775,7 @@ int main(int argc, char **argv)
 	block_signals();
 	status = run(&c);
 	print_result(&c, status);
+	free(c.m.left);
 	if (!c.json)
 		json_object_put(c.list);
 	return status;

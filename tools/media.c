@@ -7,6 +7,7 @@
  * was in a page that is cleared is gone: zeros are in its place. For metadata
  * that is damage like any other, which the checks and repairs that follow
  * know how to deal with; for a file's bytes the line printed here is all.
+ * In the end the pool's own list is made to agree with what was found.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "meta/badlist.h"
 #include "meta/owner.h"
 #include "meta/super.h"
 #include "tools/media.h"
@@ -167,8 +169,12 @@ static int clear_pages(struct media *m, const uint64_t *blk, size_t nr)
 {
 	struct pm_config cfg = { .granularity = -1 };
 	struct pm *pm;
-	int err = pm_open(&pm, m->path, &cfg), one;
+	int err, one;
 
+	m->left = malloc(nr * sizeof(*m->left));
+	if (!m->left)
+		return -ENOMEM;
+	err = pm_open(&pm, m->path, &cfg);
 	if (err)
 		return err;
 	for (size_t i = 0; i < nr; i++) {
@@ -177,6 +183,7 @@ static int clear_pages(struct media *m, const uint64_t *blk, size_t nr)
 			m->cleared++;
 			continue;
 		}
+		m->left[m->nr_left++] = blk[i];
 		tell(m, "bad memory at 0x%llx: the device %s", (unsigned long long)blk_off(blk[i]),
 		     one == -ENOENT ? "does not list it, so it cannot be cleared" :
 		     "could not clear it");
@@ -209,8 +216,21 @@ int media_check(struct media *m)
 	if (!err && nr)
 		err = name_pages(m, pm, blk, nr);
 	pm_close(pm);
-	if (!err && nr && m->may_clear(m->arg, nr))
+	m->allowed = !err && nr && m->may_clear(m->arg, nr);
+	if (m->allowed)
 		err = clear_pages(m, blk, nr);
 	free(blk);
+	return err;
+}
+
+int media_settle(struct media *m, struct fs *fs)
+{
+	int err;
+
+	for (size_t i = 0; i < m->nr_left; i++)
+		is_readable(fs->pm, m->left[i]);	/* so that it is known */
+	err = badlist_record(fs, &m->listed);
+	if (!err)
+		err = badlist_review(fs, &m->returned);
 	return err;
 }

@@ -6,7 +6,10 @@
 #define TOOLS_MEDIA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct fs;
 
 struct media {
 	const char *path;
@@ -18,6 +21,10 @@ struct media {
 	void *arg;
 	uint64_t found, cleared;	/* pages */
 	bool more;			/* than can be remembered: look again */
+	bool allowed;			/* may_clear() said yes */
+	uint64_t *left;			/* the pages that were not cleared (malloc) */
+	size_t nr_left;
+	uint64_t listed, returned;	/* blocks that the pool's own list got, and lost */
 };
 
 /*
@@ -26,5 +33,11 @@ struct media {
  * says.
  */
 int media_check(struct media *m);
+
+/*
+ * The same for the list that the pool keeps (badlist.h): what is left bad and is
+ * free goes onto it, what can be read again is freed. The pool is sound.
+ */
+int media_settle(struct media *m, struct fs *fs);
 
 #endif

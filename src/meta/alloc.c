@@ -23,8 +23,8 @@
  *       comparison before either record is applied. The second to free it
  *       finds it free and leaves it so.
  *   P7  A block that is known to be bad memory stays busy from then on: one
- *       that is free is taken out at once, one in use when it is freed. On
- *       the medium it is free; the next mount learns of it as this one did.
+ *       that is free is taken out at once, one in use when it is freed. It is
+ *       held then: free on the medium until badlist.c makes it the pool's own.
  *
  * Placement: after goal if there is one; else from a cursor of the thread, so
  * that threads work in different groups. A run never crosses a group.
@@ -48,6 +48,7 @@ struct group {
 	uint32_t free;			/* clear bits in busy; under lock */
 	_Atomic uint32_t longest;	/* no run is longer than this; a hint */
 	uint64_t *lost;			/* bad memory, NULL: none; under lock (P7) */
+	uint64_t *held;			/* those that are busy for no other reason */
 	bool bad;			/* damaged: nothing is taken or freed */
 };
 
@@ -71,6 +72,7 @@ struct alloc {
 	size_t nr_wait, room;
 	pthread_mutex_t bad_lock;	/* before a group's */
 	_Atomic unsigned bad_seen;	/* ranges of pm_bad() that the groups know */
+	_Atomic int64_t held;		/* bits in the groups' held */
 };
 
 static _Thread_local bool for_root;
@@ -266,13 +268,16 @@ void alloc_derive(struct fs *fs, uint32_t g)
 static void lose_block(struct alloc *a, struct group *gr, uint32_t bit)
 {
 	if (!gr->lost)
-		gr->lost = calloc(WORDS, sizeof(*gr->lost));
+		gr->lost = calloc(2 * (size_t)WORDS, sizeof(*gr->lost));
 	if (!gr->lost || bit_get(gr->lost, bit))
 		return;			/* out of memory: at worst it fails once more */
+	gr->held = gr->lost + WORDS;
 	bits_set(gr->lost, bit, 1, true);
 	if (bit_get(gr->busy, bit))
 		return;
 	bits_set(gr->busy, bit, 1, true);
+	bits_set(gr->held, bit, 1, true);
+	atomic_fetch_add(&a->held, 1);
 	gr->free--;
 	atomic_fetch_sub(&a->free, 1);
 }
@@ -316,9 +321,52 @@ static uint32_t keep_lost(struct group *gr, uint32_t bit, uint64_t n)
 	for (; gr->lost && n; bit++, n--)
 		if (bit_get(gr->lost, bit)) {
 			bits_set(gr->busy, bit, 1, true);
+			bits_set(gr->held, bit, 1, true);
 			kept++;
 		}
 	return kept;
+}
+
+/* The first run that is held, with the group's lock; length 0: none. */
+static struct run first_held(const struct group *gr)
+{
+	uint32_t b = gr->held ? bit_next(gr->held, 0, true) : PMEMFS_GROUP_BLOCKS;
+
+	if (b == PMEMFS_GROUP_BLOCKS)
+		return (struct run){ 0, 0 };
+	return (struct run){ b, bit_next(gr->held, b, false) - b };
+}
+
+bool alloc_held(struct fs *fs, struct run *out)
+{
+	*out = (struct run){ 0, 0 };
+	learn_bad(fs);
+	if (!atomic_load(&fs->alloc->held))
+		return false;
+	for (uint32_t g = 0; g < fs->geo.nr_groups && !out->len; g++) {
+		struct group *gr = &fs->alloc->group[g];
+
+		pthread_mutex_lock(&gr->lock);
+		*out = first_held(gr);
+		if (out->len)
+			bits_set(gr->held, (uint32_t)out->blk, out->len, false);
+		pthread_mutex_unlock(&gr->lock);
+		out->blk += (uint64_t)g * PMEMFS_GROUP_BLOCKS;
+	}
+	atomic_fetch_sub(&fs->alloc->held, (int64_t)out->len);
+	atomic_fetch_add(&fs->alloc->reserved, (int64_t)out->len);
+	return out->len;
+}
+
+void alloc_hold(struct fs *fs, struct run r)
+{
+	struct group *gr = &fs->alloc->group[r.blk / PMEMFS_GROUP_BLOCKS];
+
+	pthread_mutex_lock(&gr->lock);
+	bits_set(gr->held, r.blk % PMEMFS_GROUP_BLOCKS, r.len, true);
+	pthread_mutex_unlock(&gr->lock);
+	atomic_fetch_add(&fs->alloc->held, (int64_t)r.len);
+	atomic_fetch_sub(&fs->alloc->reserved, (int64_t)r.len);
 }
 
 /* ---- finding a run -------------------------------------------------------------- */
@@ -542,6 +590,7 @@ static uint64_t clear_busy(struct fs *fs, struct run r)
 		pthread_mutex_unlock(&gr->lock);
 		lost += k;
 	}
+	atomic_fetch_add(&fs->alloc->held, (int64_t)lost);
 	if (all != want)
 		damaged(fs, blk_off(first), "a block was freed by two owners");	/* P6 */
 	return all - lost;

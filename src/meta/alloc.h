@@ -54,6 +54,14 @@ void alloc_quarantine(struct fs *fs, struct run r, uint64_t seq); /* L4 */
 /* Records up to seq are durable in place in both slots (L12). */
 void alloc_release(struct fs *fs, uint64_t seq);
 
+/*
+ * Bad memory that nobody uses, and that only DRAM keeps from being given out:
+ * the next run of it, reserved for the caller, who puts it back with
+ * alloc_hold() or makes it used. false: there is none.
+ */
+bool alloc_held(struct fs *fs, struct run *out);
+void alloc_hold(struct fs *fs, struct run r);
+
 /* Recompute and flush the descriptor of group g (L7). Not fenced. */
 void alloc_derive(struct fs *fs, uint32_t g);
 

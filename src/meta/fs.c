@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "meta/alloc.h"
+#include "meta/badlist.h"
 #include "meta/btree.h"
 #include "meta/contend.h"
 #include "meta/gone.h"
@@ -79,6 +80,17 @@ static int drain_step(struct fs *fs, unsigned n)
 	return more;
 }
 
+/* An error has been told of already; then they are on the list next time. */
+static void remember_bad(struct fs *fs)
+{
+	uint64_t n;
+
+	badlist_record(fs, &n);
+	if (n)
+		log_warn("%llu blocks of bad memory went onto the pool's own list",
+			 (unsigned long long)n);
+}
+
 static void work(struct fs *fs, bool idle)
 {
 	bool drain;
@@ -93,6 +105,8 @@ static void work(struct fs *fs, bool idle)
 	}
 	if (idle && !fs->opt.lazytime)
 		icache_sync_atimes(fs, ATIME_STEP);
+	if (idle)
+		remember_bad(fs);
 	if (idle || redo_wants_checkpoint(fs))
 		redo_checkpoint(fs, false);
 }
@@ -350,6 +364,7 @@ void fs_close(struct fs *fs)
 	if (fs_writable(fs)) {
 		icache_sync_atimes(fs, UINT32_MAX);
 		icache_forget_all(fs);		/* frees what was unlinked but known */
+		remember_bad(fs);
 		redo_checkpoint(fs, true);
 	}
 	fs_free(fs);

@@ -7,6 +7,7 @@
  * nothing put back in between lands on blocks that may still be needed.
  */
 #include "base/crc32c.h"
+#include "meta/badlist.h"
 #include "meta/repair_int.h"
 
 #define WORDS	(PMEMFS_GROUP_BLOCKS / 64)
@@ -23,18 +24,6 @@ static void check_reserved(struct repair *r)
 	repair_tell(r, PROBLEM_SUPER_RESERVED, (struct rplace){ .off = off },
 		    "reserved blocks are not zero");
 	pm_zero(r->pm, off, len);
-}
-
-static const char *bad_list(const struct pmemfs_badblocks *b, uint64_t off)
-{
-	if (get32(b->magic) != PMEMFS_BAD_MAGIC)
-		return "is not one";
-	if (get32(b->crc) != seal_crc(b, sizeof(*b), off))
-		return "has a wrong checksum";
-	if (get32(b->nr) > PMEMFS_BAD_MAX || get32(b->zero0) ||
-	    !all_zero(b->zero1, sizeof(b->zero1)))
-		return "has fields out of range";
-	return NULL;
 }
 
 /* The runs of one block of the list; true: some were taken off. */
@@ -65,8 +54,10 @@ static bool bad_runs(struct repair *r, struct pmemfs_badblocks *b, struct rplace
 /* May the list go on at blk? */
 static bool next_ok(const struct repair *r, uint64_t blk)
 {
+	const uint64_t off = blk_off(blk);
+
 	return !blk || (repair_in_data(r, blk, 1) && repair_unowned(r, blk, 1) &&
-			!bad_list(pm_at(r->pm, blk_off(blk), PMEMFS_BLOCK_SIZE), blk_off(blk)));
+			!badlist_check(pm_at(r->pm, off, PMEMFS_BLOCK_SIZE), off));
 }
 
 static void check_bad_blocks(struct repair *r)
@@ -78,7 +69,7 @@ static void check_bad_blocks(struct repair *r)
 
 	do {
 		memcpy(&b, pm_at(r->pm, at.off, sizeof(b)), sizeof(b));
-		bad = bad_list(&b, at.off);
+		bad = badlist_check(&b, at.off);
 		if (bad) {			/* only the first: see next_ok() */
 			repair_tell(r, PROBLEM_BAD_LIST, at, "the list of bad blocks %s", bad);
 			memset(&b, 0, sizeof(b));

@@ -4,6 +4,7 @@
  */
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "meta/badlist.h"
 #include "meta/redo.h"
 #include "meta/super.h"
 #include "meta/verify_int.h"
@@ -92,18 +93,6 @@ void verify_totals(struct verify *v, const struct pmemfs_slot *s)
 			       (unsigned long long)get64(s->inodes_used));
 }
 
-static const char *check_badblocks(const struct pmemfs_badblocks *b, uint64_t off)
-{
-	if (get32(b->magic) != PMEMFS_BAD_MAGIC)
-		return "is not one";
-	if (get32(b->crc) != seal_crc(b, sizeof(*b), off))
-		return "has a wrong checksum";
-	if (get32(b->nr) > PMEMFS_BAD_MAX || get32(b->zero0) ||
-	    !all_zero(b->zero1, sizeof(b->zero1)))
-		return "has fields out of range";
-	return NULL;
-}
-
 /* Bad blocks in the data area belong to their list, and to no file. */
 static void check_badblock_list(struct verify *v)
 {
@@ -116,7 +105,7 @@ static void check_badblock_list(struct verify *v)
 	while (blk) {
 		at = (struct vplace){ .off = blk_off(blk) };
 		b = pm_at(v->pm, at.off, sizeof(*b));
-		bad = check_badblocks(b, at.off);
+		bad = badlist_check(b, at.off);
 		if (bad) {
 			verify_problem(v, VERIFY_SUPER, at, "list of bad blocks %s", bad);
 			return;

@@ -43,6 +43,14 @@ block_of()
 	extents "$1" | awk -v n="$2" '$1 <= n && n < $1 + $3 { print $2 + n - $1; exit }'
 }
 
+# on_list BLOCK: the pool itself remembers it as bad
+on_list()
+{
+	"$DUMP_PMEMFS" --json "$POOL" badblocks 2>/dev/null | tr -d ' ",\n' |
+		grep -o 'block:[0-9]*blocks:[0-9]*' | tr -c '0-9\n' ' ' |
+		awk -v b="$1" '$1 <= b && b < $1 + $2 { found = 1 } END { exit !found }'
+}
+
 # eio COMMAND...: it fails with an I/O error
 eio()
 {
@@ -105,6 +113,36 @@ for route in map copy; do
 	check_pool
 done
 
+say "the pool remembers them, whoever else forgets"
+first=$blk
+on_list "$blk" || fail "not on the list: $("$DUMP_PMEMFS" "$POOL" badblocks)"
+mount_pool
+dd if=/dev/zero of="$MNT/full" bs=1M status=none 2>"$T/err" && fail "never full"
+[ -z "$(extents /full | awk -v b="$blk" '$2 <= b && b < $2 + $3')" ] ||
+	fail "the page was given out"
+rm "$MNT/full"
+unmount_pool
+
+say "also if the daemon dies before it unmounts"
+: >"$T/daemon.log"
+mount_pool
+cp "$T/data" "$MNT/c"
+blk=$(block_of /c 5)
+bad hidden "$blk"
+eio get "$MNT/c" 5
+rm "$MNT/c"
+for ((i = 0; i < 3000; i++)); do
+	! grep -q "1 blocks of bad memory went onto" "$T/daemon.log" || break
+	sleep 0.01
+done
+logged "1 blocks of bad memory went onto the pool's own list"
+kill_daemon
+bad hidden
+mount_pool
+on_list "$blk" || fail "not on the list: $("$DUMP_PMEMFS" "$POOL" badblocks)"
+unmount_pool
+check_pool
+
 say "a free page goes bad: one write fails at most, then it is out of the way"
 : >"$T/daemon.log"
 mount_pool
@@ -162,7 +200,10 @@ bad hidden "$blk"
 unset PMEMFS_POISON_WATCH
 fsck_says 4 --media -n
 grep -q "/c: 4096 bytes from 28672 on" "$T/fsck" || fail "$(cat "$T/fsck")"
+on_list "$first" || fail "no longer on the list"
 fsck_says 1 --media -y
+grep -q "given back" "$T/fsck" || fail "$(cat "$T/fsck")"
+! on_list "$first" || fail "still on the list: $(cat "$T/fsck")"
 grep -q "1 pages of bad memory, 1 of them cleared" "$T/fsck" || fail "$(cat "$T/fsck")"
 fsck_says 0 --media -n
 mount_pool
