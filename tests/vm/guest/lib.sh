@@ -58,7 +58,7 @@ fsdax_on()
 	shift
 	namespace fsdax
 	[ "$fs" = xfs ] && "mkfs.$fs" -q -f "$@" /dev/pmem0 ||
-		"mkfs.$fs" -q -F "$@" /dev/pmem0
+		"mkfs.$fs" -q -F -b 4096 "$@" /dev/pmem0	# DAX wants whole pages
 	mount -t "$fs" -o dax=always /dev/pmem0 $DIR
 }
 
