@@ -200,13 +200,6 @@ void dsa_fork_begin(struct dsa *d)
 		pthread_rwlock_wrlock(&d->forking);
 }
 
-void dsa_fork_child(const struct dsa *d)
-{
-	for (unsigned i = 0; d && i < d->nr; i++)
-		if (d->queue[i].fd >= 0)
-			d->sys.close(d->sys.arg, d->queue[i].fd);
-}
-
 void dsa_fork_end(struct dsa *d)
 {
 	if (d)

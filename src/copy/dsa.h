@@ -96,12 +96,11 @@ int dsa_open(struct dsa **d, struct pm *pm, const struct dsa_opt *opt);
 void dsa_close(struct dsa *d);
 
 /*
- * Around a fork while queues are open, unless an exec follows at once. The child, which has
- * copies of what is open, closes them (it is a bare close(2)) and says so to the parent, who
- * then ends it: meanwhile nobody can be sure that a queue is drained. NULL is fine.
+ * Around a fork while queues are open, unless an exec follows at once: from before it until
+ * the child has said that it has closed all descriptors it was born with. Meanwhile no
+ * queue is opened or closed, because nobody could be sure that it is drained. NULL is fine.
  */
 void dsa_fork_begin(struct dsa *d);
-void dsa_fork_child(const struct dsa *d);
 void dsa_fork_end(struct dsa *d);
 
 /* For at most max_jobs in flight. NULL: no memory. Any thread; then one thread's. */

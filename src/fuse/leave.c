@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "copy/dsa.h"
 
 #define SECOND		1000000000ll
 #define GRACE		(30 * SECOND)
@@ -142,6 +143,7 @@ static void usher(const struct leave *l, int in, int out)
 	int err;
 
 	close_others(in, out);						/* E6 */
+	tell(out, 0);
 	mount_sync(l->m, NULL);						/* E1 */
 	err = mount_down(l->m, false);
 	tell(out, err);
@@ -190,11 +192,14 @@ static void *leave_main(void *arg)
 
 	if (pipe2(down, O_CLOEXEC) == 0) {
 		if (pipe2(up, O_CLOEXEC) == 0) {
+			dsa_fork_begin(l->s->dsa);
 			pid = fork();
-			if (pid == 0) {
+			if (pid == 0)
 				usher(l, down[0], up[1]);
-			}
 			close(up[1]);
+			if (pid > 0)
+				hear(up[0]);		/* that it has closed its copies */
+			dsa_fork_end(l->s->dsa);
 			if (pid > 0)
 				lead(l, up[0], down[1]);
 			close(up[0]);
