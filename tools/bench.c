@@ -15,11 +15,14 @@
  *   B3  All of the place and the buffers have been touched before. The ways
  *       take turns, and the median of the rounds is shown.
  *   B4  What was written is compared: a way that does not copy is no way.
+ *   B5  A copying device, where there is one, is used as the daemon uses it, and
+ *       what it left to the CPU is told.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <json-c/json.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +38,13 @@
 #include "pm/pm.h"
 #include "pm/ways.h"
 #include "tools/bench.h"
+#include "tools/bench_device.h"
 
 #define MIB		(1ull << 20)
 #define LARGEST		(4 * MIB)
 #define PIPE_SIZE	(1u << 20)
 #define BOUNCE		(64u << 10)
-#define MAX_WAYS	(PM_WAYS_MAX + 7u)
+#define MAX_WAYS	(PM_WAYS_MAX + 10u)
 #define MAX_ROUNDS	99u
 
 struct size { const char *name; size_t len; bool random; };
@@ -71,6 +75,8 @@ struct bench {
 	int file;			/* as many in a file in DRAM */
 	int pipe[2];
 	uint64_t dice;
+	struct bench_device *device;	/* NULL: none */
+	char device_is[200];
 };
 
 struct way {
@@ -81,6 +87,8 @@ struct way {
 	int64_t (*move)(struct bench *b, const struct way *w, uint64_t off, size_t len);
 	bool reads;			/* the medium is the source */
 	void (*drain)(struct bench *b, uint64_t off, size_t len);	/* by_pipe() */
+	size_t min;			/* shorter pieces are not moved this way */
+	unsigned depth;			/* by_device(): in flight */
 };
 
 static struct way ways[MAX_WAYS];
@@ -330,9 +338,39 @@ static int64_t read_kernel(struct bench *b, const struct way *w, uint64_t off, s
 	return 0;
 }
 
+/* 16 in flight: the last ones are waited for in measure(). */
+static int64_t by_device(struct bench *b, const struct way *w, uint64_t off, size_t len)
+{
+	bench_device_copy(b->device, off, b->buf, len, w->depth);
+	settle(b, off, len);
+	return 0;
+}
+
+static int64_t by_device_worked(struct bench *b, const struct way *w, uint64_t off, size_t len)
+{
+	int64_t worked = bench_device_copy(b->device, off, b->buf, len, w->depth), start = now();
+
+	settle(b, off, len);
+	return worked + now() - start;
+}
+
 static void add(struct way w)
 {
 	ways[nr_ways++] = w;
+}
+
+static void find_device(struct bench *b)
+{
+	b->device = bench_device_open(b->pm, b->device_is, sizeof(b->device_is));
+	if (!b->device)
+		return;
+	add((struct way){ .name = "dsa", .about = "the device copies; polled for, then flushed",
+			  .move = by_device, .min = DEVICE_MIN, .depth = 1 });
+	add((struct way){ .name = "dsa x16", .about = "sixteen in flight",
+			  .move = by_device, .min = DEVICE_MIN, .depth = DEVICE_DEPTH });
+	add((struct way){ .name = "dsa x16, CPU", .about = "of these, the time that the CPU works:"
+			  " submit, reap, flush", .move = by_device_worked,
+			  .min = DEVICE_MIN, .depth = DEVICE_DEPTH });
 }
 
 static void find_ways(void)
@@ -341,20 +379,21 @@ static void find_ways(void)
 	unsigned nr = pm_ways(raw);
 
 	for (unsigned i = 0; i < nr; i++)
-		add((struct way){ raw[i]->name, raw[i]->about, raw[i],
-				  i ? by_cpu : by_cpu_alone, false, NULL });
-	add((struct way){ "libpmem2", "what nocache uses", NULL, by_library, false, NULL });
-	add((struct way){ "pread+flush", "the kernel copies from a file; then flushed", NULL,
-			  by_pread, false, NULL });
-	add((struct way){ "pread+nocache", "into a buffer, from there by libpmem2", NULL,
-			  by_pread_bounced, false, NULL });
-	add((struct way){ "pipe+flush", "the kernel copies out of a pipe; then flushed", NULL,
-			  by_pipe, false, drain_flushed });
-	add((struct way){ "pipe+nocache", "into a buffer, from there by libpmem2", NULL,
-			  by_pipe, false, drain_bounced });
-	add((struct way){ "read memcpy", "into a buffer", NULL, read_memcpy, true, NULL });
-	add((struct way){ "read kernel", "write(2) to a file in DRAM", NULL, read_kernel, true,
-			  NULL });
+		add((struct way){ .name = raw[i]->name, .about = raw[i]->about, .raw = raw[i],
+				  .move = i ? by_cpu : by_cpu_alone });
+	add((struct way){ .name = "libpmem2", .about = "what nocache uses", .move = by_library });
+	add((struct way){ .name = "pread+flush", .move = by_pread,
+			  .about = "the kernel copies from a file; then flushed" });
+	add((struct way){ .name = "pread+nocache", .move = by_pread_bounced,
+			  .about = "into a buffer, from there by libpmem2" });
+	add((struct way){ .name = "pipe+flush", .move = by_pipe, .drain = drain_flushed,
+			  .about = "the kernel copies out of a pipe; then flushed" });
+	add((struct way){ .name = "pipe+nocache", .move = by_pipe, .drain = drain_bounced,
+			  .about = "into a buffer, from there by libpmem2" });
+	add((struct way){ .name = "read memcpy", .about = "into a buffer", .move = read_memcpy,
+			  .reads = true });
+	add((struct way){ .name = "read kernel", .about = "write(2) to a file in DRAM",
+			  .move = read_kernel, .reads = true });
 }
 
 /* ---- measuring -------------------------------------------------------------------- */
@@ -369,13 +408,27 @@ static uint64_t next_place(struct bench *b, const struct size *s, uint64_t at)
 	return (b->dice >> 33) % nr;
 }
 
-/* One cell, one round: nanoseconds for each operation. */
+/* What a device still has in flight. */
+static int64_t finish(struct bench *b, const struct way *w)
+{
+	int64_t worked;
+
+	if (!w->depth)
+		return 0;
+	worked = bench_device_end(b->device);
+	pm_fence(b->pm);
+	return worked;
+}
+
+/* One cell, one round: nanoseconds for each operation; NAN: not this way. */
 static double measure(struct bench *b, const struct way *w, const struct size *s)
 {
 	unsigned batch = s->len < 65536 ? (unsigned)(65536 / s->len) : 1;
 	int64_t limit = b->ms * 1000000ll, start = now(), all = 0, own = 0, t;
 	uint64_t at = 0, n = 0;
 
+	if (s->len < w->min)
+		return NAN;
 	do {
 		for (unsigned i = 0; i < batch; i++, n++) {
 			t = w->move(b, w, b->off + at * s->len, s->len);
@@ -384,7 +437,9 @@ static double measure(struct bench *b, const struct way *w, const struct size *s
 		}
 		all = now() - start;
 	} while (all < limit);
-	return (double)(own ? own : all) / (double)n;
+	t = finish(b, w);
+	all = now() - start;
+	return (double)(own ? own + t : all) / (double)n;
 }
 
 /* B4 */
@@ -392,6 +447,8 @@ static int check(struct bench *b, const struct way *w, const struct size *s)
 {
 	uint64_t off = b->off + b->len / s->len / 2 * s->len;
 
+	if (s->len < w->min)
+		return 0;
 	if (w->reads)
 		memset(b->buf, 0, s->len);
 	else
@@ -402,6 +459,7 @@ static int check(struct bench *b, const struct way *w, const struct size *s)
 	if (!w->reads && pwrite(b->file, b->buf, s->len, 0) != (ssize_t)s->len)
 		return -EIO;
 	w->move(b, w, off, s->len);
+	finish(b, w);
 	if (w->move == read_kernel && pread(b->file, b->buf, s->len, 0) != (ssize_t)s->len)
 		return -EIO;
 	if (!memcmp(b->buf, pm_at(b->pm, off, s->len), s->len))
@@ -475,7 +533,9 @@ static void print_table(struct bench *b, const char *unit, bool rate)
 		for (unsigned k = 0; k < NR_SIZES; k++) {
 			double v = median(b, i, k);
 
-			if (rate)
+			if (isnan(v))
+				printf(" %7s", "-");
+			else if (rate)
 				printf(" %7.2f", (double)sizes[k].len / v);
 			else
 				printf(" %7.0f", v);
@@ -498,8 +558,12 @@ static void print_text(struct bench *b)
 	putchar('\n');
 	for (unsigned i = 0; i < nr_ways; i++)
 		printf("%-18s %s\n", ways[i].name, ways[i].about);
-	printf("%-18s not in this version\n\nnocache against the best cached copy and flush:",
-	       "dsa");
+	if (b->device)
+		printf("%-18s %s; it copied %.1f %% of its bytes\n", "the device", b->device_is,
+		       bench_device_share(b->device) * 100);
+	else
+		printf("%-18s %s\n", "dsa", b->device_is);
+	printf("\nnocache against the best cached copy and flush:");
 	for (unsigned k = 0; k < NR_SIZES; k++) {
 		unsigned c = best_cached(b, k);
 
@@ -520,10 +584,16 @@ static void print_json(struct bench *b)
 	json_object_object_add(out, "bytes", json_object_new_int64((int64_t)b->len));
 	json_object_object_add(out, "rounds", json_object_new_int((int)b->rounds));
 	json_object_object_add(out, "ms", json_object_new_int((int)b->ms));
+	json_object_object_add(out, "device", json_object_new_string(b->device_is));
+	json_object_object_add(out, "device_share", json_object_new_double(
+				       b->device ? bench_device_share(b->device) : 0));
 	for (unsigned i = 0; i < nr_ways; i++)
 		for (unsigned k = 0; k < NR_SIZES; k++) {
-			struct json_object *row = json_object_new_object();
 			double v = median(b, i, k);
+			struct json_object *row = isnan(v) ? NULL : json_object_new_object();
+
+			if (!row)
+				continue;
 
 			json_object_object_add(row, "way", json_object_new_string(ways[i].name));
 			json_object_object_add(row, "size",
@@ -629,10 +699,12 @@ int main(int argc, char **argv)
 		err = touch(&b);
 	if (!err) {
 		find_ways();
+		find_device(&b);
 		err = measure_all(&b);
 	}
 	if (!err)
 		b.json ? print_json(&b) : print_text(&b);
+	bench_device_close(b.device);
 	if (b.pm)
 		close_place(&b);
 	free(b.buf);

@@ -4,7 +4,7 @@
 # 1. Instructions and calls that order or flush stores live in src/pm; those that hand a
 #    descriptor to a device, and order it, in src/copy/dsa_door.c.
 # 2. pm_flush() and pm_fence() are called in src/meta and src/copy only (and
-#    src/pm, the tests, and tools/bench.c, which measures them).
+#    src/pm, the tests, and tools/bench*.c, which measure them).
 # 3. A pm_fence() there has a rule's number (L5, M2) in a comment on its
 #    line, or in the comment that ends on the line above.
 set -eu
@@ -25,7 +25,7 @@ out=$(grep -nrE "$raw" --include='*.[ch]' src tools examples |
 hit "$out" "belongs to src/pm"
 
 out=$(grep -nrE '[^_a-z]pm_(flush|fence|drain)\(' --include='*.[ch]' src/op src/fuse tools |
-	grep -v '^tools/bench\.c:' || true)
+	grep -vE '^tools/bench(_device)?\.[ch]:' || true)
 hit "$out" "op, fuse and the tools do not flush or fence"
 
 out=$(for f in src/meta/*.c src/copy/*.c; do
