@@ -434,7 +434,8 @@ void model_run(const struct model *m, enum model_mode mode, size_t len, unsigned
 	r->nr_threads = at_most(fmin(m->threads, r->nr_jobs), MODEL_MAX_THREADS);
 	r->nr_engines = at_most(m->kind.engines, MODEL_MAX_ENGINES);
 	r->from = WARM_UP * r->nr_jobs;
-	r->to = r->from + 500 + 25 * r->nr_jobs;
+	/* whole turns: those that are answered together are counted together */
+	r->to = r->from + (25 + 500 / r->nr_jobs) * r->nr_jobs;
 	r->room = r->nr_jobs * (size_t)(r->len / m->max_transfer + 2);
 	r->part = calloc(r->room, sizeof(r->part[0]));
 	r->took = calloc(r->to - r->from + MODEL_MAX_THREADS, sizeof(r->took[0]));
