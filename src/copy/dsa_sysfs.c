@@ -323,7 +323,7 @@ static int must_have(const char *root, const char *dir, const char *attr, struct
 	char buf[ATTR_MAX];
 	int err = attr_line(root, dir, attr, buf);
 
-	if (!err || err == -ENODATA)
+	if (!err)
 		return 0;
 	return because(s, -EINVAL, "%s/%s: %s: libaccel-config cannot be asked (name a queue: "
 		       "dsa_wq=)", dir, attr, strerror(-err));
@@ -335,7 +335,7 @@ static int device_sound(const char *root, const char *dev, struct sentence s)
 	return must_have(root, dev, "cmd_status", s);
 }
 
-/* Without it the process ends, whatever the queue is: version 3.5.3. */
+/* If it cannot be read, or is empty, the process ends: versions 3.5.3 to 4.1.6. */
 static int queue_sound(const char *root, const char *wq, struct sentence s)
 {
 	return must_have(root, wq, "type", s);

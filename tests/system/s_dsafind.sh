@@ -75,6 +75,8 @@ for a in "$dev"/*/* "$dev"/*; do
 	was=$(cat "$a")
 	rm "$a"
 	try "$a" "without"
+	: >"$a"
+	try "$a" "empty"
 	for bad in "" nonsense -1 18446744073709551616; do
 		echo "$bad" >"$a"
 		try "$a" "\"$bad\" in"

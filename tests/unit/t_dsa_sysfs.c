@@ -194,6 +194,10 @@ START_TEST(without_an_attribute)
 		*why = '\0';
 		ck_assert_int_eq(dsa_sysfs_sound(root, why, sizeof(why)), !library_needs(name));
 		ck_assert(!library_needs(name) || strstr(why, name));
+		put(a->dir, a->name, "");
+		ck_assert_int_eq(truncate(place(a->dir, a->name), 0), 0);
+		ck_assert_int_eq(dsa_sysfs_sound(root, why, sizeof(why)), !library_needs(name));
+		ck_assert_int_eq(unlink(place(a->dir, a->name)), 0);
 		if (we_read(a) && strcmp(a->name, "block_on_fault"))
 			refused(name);
 		else
