@@ -151,6 +151,22 @@ report()
 		"by device ${moved:-0} bytes, by CPU $(stat_value dsa/cpu_bytes)"
 }
 
+say "the command line"
+refuse()
+{
+	status 1 "$PMEMFS_FUSE" -f -o "$1" "$POOL" "$MNT"
+	says "$2"
+	same "$(wc -l <"$T/out")" 1 "lines about $1"
+}
+refuse dsa=maybe "must be one of auto, off, on"
+refuse dsa_durable=x "must be one of flush, readback"
+for size in 0 x 5T -1 "" 5Kx; do
+	refuse dsa_min=$size "must be a size"
+done
+refuse dsa_wq=wq0.1 "must be the path"
+refuse dsa=on,landing "different ways"
+refuse dsa_wq=/dev/dsa/wq0.1,splice "different ways"
+
 for TRANSPORT in $TRANSPORTS; do
 	say "$TRANSPORT: the same bytes, whoever copied them"
 	device
@@ -175,10 +191,29 @@ for TRANSPORT in $TRANSPORTS; do
 	no_device
 	check_pool
 	recheck a
+	# waiting for a slow device takes no more CPU than waiting for a fast one
+	device "delay ns=2000000 op=move"
+	mount_dsa
+	report "$TRANSPORT, dsa=on, each copy 2 ms late"
+	unmount_pool
+	no_device
 	mount_pool "dsa=off,transport=$TRANSPORT"
 	report "$TRANSPORT, dsa=off"
 	unmount_pool
 done
+
+say "dsa_min"
+device
+TRANSPORT=dev
+mount_pool dsa=on,dsa_min=96K,transport=dev
+dd if="$T/bytes" of="$MNT/small" bs=95K count=20 status=none
+same "$(by_device)" 0 "bytes of writes of 95 KiB that went by device"
+dd if="$T/bytes" of="$MNT/enough" bs=96K count=20 status=none
+same "$(($(by_device) + $(stat_value dsa/cpu_bytes)))" $((96 * 20 << 10)) "bytes of the others"
+[ "$(fell_back small)" -ge 20 ] || fail "small writes are not counted"
+rm "$MNT/small" "$MNT/enough"
+unmount_pool
+no_device
 
 say "data=atomic, the page cache, and a pool that fills up"
 device
@@ -379,6 +414,24 @@ for TRANSPORT in $TRANSPORTS; do
 		check_pool
 	done
 done
+
+# No operation that was answered is lost, whoever had its bytes (tests/soak).
+soak()
+{
+	local fuse=$PMEMFS_FUSE
+	say "killed again and again"
+	device "delay ns=300000 every=3"
+	printf '#!/bin/sh\nexec "%s" -o dsa=on,dsa_min=4K "$@"\n' "$fuse" >"$T/soak-fuse"
+	chmod +x "$T/soak-fuse"
+	PMEMFS_FUSE=$T/soak-fuse SOAK_ROUNDS=6 bash "$srcdir/tests/soak/s_soak.sh" ||
+		fail "the soak test"
+	kill -TERM "$DEVICE"
+	wait "$DEVICE" || true		# it finds nobody where a daemon was
+	DEVICE=''
+	awk -F'[ =]' '/^softdsa: submitted/ { n = $3 } END { exit n < 50 }' "$T/device.log" ||
+		fail "the device had nothing to do: $(cat "$T/device.log")"
+}
+[ ! -x "$builddir/tests/soak/soak" ] || soak
 
 # ---- machines on which there is none -----------------------------------------------------
 
