@@ -293,8 +293,19 @@ enum dsa_wq_state dsa_sysfs_state(const char *root, struct dsa_wq *wq)
 
 /* ---- may the library look? --------------------------------------------------------- */
 
-/* Calls fn for each name in the list of devices that begins so. -ENOENT: no list, or nobody. */
-static int each(const char *root, const char *begin, int (*fn)(const char *root,
+/*
+ * Is it this kind of device? The list has others that begin so: the node of a queue that is
+ * enabled is "dsa!wq0.1" in it.
+ */
+static bool is_kind(const char *name, const char *kind)
+{
+	size_t n = strlen(kind);
+
+	return !strncmp(name, kind, n) && name[n] && !name[n + strspn(name + n, "0123456789.")];
+}
+
+/* Calls fn for each device of the kind. -ENOENT: no list, or none in it. */
+static int each(const char *root, const char *kind, int (*fn)(const char *root,
 		const char *name, struct sentence s), struct sentence s)
 {
 	char path[PATH_SIZE];
@@ -307,7 +318,7 @@ static int each(const char *root, const char *begin, int (*fn)(const char *root,
 	if (!dir)
 		return -ENOENT;
 	while ((err == -ENOENT || !err) && (e = readdir(dir)))
-		if (!strncmp(e->d_name, begin, strlen(begin)))
+		if (is_kind(e->d_name, kind))
 			err = fn ? fn(root, e->d_name, s) : 0;
 	closedir(dir);
 	return err;

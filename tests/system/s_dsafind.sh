@@ -87,6 +87,10 @@ done
 echo "$tried cases, in $none of them no queue"
 finds "$old"$'\n'"$shared"
 
+echo "=== with the entries of nodes, and of files that are open"
+mkdir "$DSA_BUS/devices/"{'dsa!wq0.0','dsa!wq0.1',file0}
+finds "$old"$'\n'"$shared"
+
 echo "=== beside an IAX, for which newer kernels show less"
 cp -r "$dev" "$DSA_BUS/devices/iax1"
 rm -rf "$DSA_BUS"/devices/iax1/{max_batch_size,*read_buffer*,group0.0,engine0.*,wq0.0}

@@ -88,6 +88,7 @@ static void start(void)
 		"/sys", "/sys/bus", "/sys/bus/dsa", "/sys/bus/dsa/devices",
 		"/sys/bus/dsa/devices/dsa0", "/sys/bus/dsa/devices/wq0.1",
 		"/sys/bus/dsa/devices/group0.2",
+		"/sys/bus/dsa/devices/dsa!wq0.1", "/sys/bus/dsa/devices/file0",
 	};
 	char path[128];
 
