@@ -5,6 +5,7 @@
  * Faults at each byte, queues that are full, devices that die and come back,
  * threads, the real instructions and system calls, and what the medium sees.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -238,7 +239,56 @@ START_TEST(given_up)
 }
 END_TEST
 
+/* ---- two ports ------------------------------------------------------------------------------ */
+
+/* The other port's job is stuck: it gives the queue up, which then comes back. */
+static void give_up(struct dsa_port *other)
+{
+	sys.now += DSA_TIMEOUT;
+	ck_assert_ptr_nonnull(dsa_reap(other));
+	sys.now += DSA_BACKOFF_MAX;
+	ck_assert(!dsa_wants(other, 65536));
+	ck_assert(softdsa_step(sys.dev));
+	ck_assert(dsa_wants(other, 65536));
+}
+
+/* Entries of a queue that was drained are not given back to the next one. E3 */
+START_TEST(credits_of_a_drained_queue)
+{
+	struct dsa_port *mine, *other;
+
+	timeout = DSA_TIMEOUT;
+	start(&ways[MOVDIR], "never nth=1\nnever nth=2");
+	mine = port;
+	other = dsa_port_open(dsa, JOBS);
+	ck_assert(begin(0, 4096));
+	port = other;
+	ck_assert(begin(1, 4096));
+	doing[1].busy = false;
+	give_up(other);
+	port = mine;
+	finish();
+	for (unsigned i = 0; i < JOBS - 1; i++)
+		ck_assert(begin(i, 4096));
+	ck_assert_uint_eq(sys.wq[1].size, JOBS);
+	port = other;
+	ck_assert(begin(JOBS - 1, 4096));
+	ck_assert_int_eq(dsa_submit(other, &(struct dsa_job){ .off = 1 << 13, .len = 4096,
+							      .src = source }), -EAGAIN);
+	while (softdsa_step(sys.dev))
+		;
+	reap_all();
+	dsa_port_close(other);
+	port = mine;
+	finish();
+	end();
+}
+END_TEST
+
 /* ---- threads, and what is real ----------------------------------------------------------- */
+
+#define FAR	(1ull << 60)
+#define NEAR	1000000u
 
 static atomic_bool stop;
 
@@ -258,11 +308,13 @@ static void *worker(void *arg)
 	memset(doing, 0, sizeof(doing));
 	port = dsa_port_open(dsa, 8);
 	ck_assert_ptr_nonnull(port);
-	for (unsigned n = 0, i; n < 60; sched_yield()) {
+	for (unsigned n = 0, i; n < 100; sched_yield()) {
 		for (i = 0; i < 8 && doing[i].busy; i++)
 			;
 		if (i < 8) {
-			begin(i, some_size(100000));
+			/* so that a queue that is off comes back */
+			if (!begin(i, some_size(100000)) && timeout == NEAR)
+				sys.now += DSA_BACKOFF_MAX;
 			n++;
 		}
 		reap_all();
@@ -297,9 +349,6 @@ static void three_threads(const struct way *w, const char *how, uint64_t limit)
 	end();
 }
 
-#define FAR	(1ull << 60)
-#define NEAR	1000000u
-
 START_TEST(threads_with_credits)
 {
 	three_threads(&ways[MOVDIR_SMALL], "reorder window=5\nfault at=4096 dir=write every=7",
@@ -316,8 +365,8 @@ END_TEST
 /* One gives the queue up, the others have jobs in it. Q2 */
 START_TEST(threads_and_drains)
 {
-	three_threads(&ways[MOVDIR], "never every=20\nstatus code=0x20 every=31", NEAR);
-	three_threads(&ways[ENQ_SMALL], "never every=20\nhalt nth=50 ns=9000000", NEAR);
+	three_threads(&ways[MOVDIR], "never every=5\nstatus code=0x20 every=31", NEAR);
+	three_threads(&ways[ENQ_SMALL], "never every=7\nhalt nth=50 ns=9000000", NEAR);
 }
 END_TEST
 
@@ -565,10 +614,43 @@ END_TEST
 /* What the queue does not take was no window. */
 START_TEST(a_refused_window)
 {
+	int open = 0;
+
 	start_recorded(&ways[ENQ], "full nth=1", false);
 	ck_assert(!begin(0, 5000));
-	pm_fence(pm);
-	ck_assert_uint_eq(rec_uncovered(rec, NULL), 0);
+	for (size_t i = 0; i < rec_now(rec); i++) {
+		open += rec_at(rec, i)->kind == REC_WINDOW;
+		open -= rec_at(rec, i)->kind == REC_WINDOW_DONE;
+	}
+	ck_assert_int_eq(open, 0);
+	end_recorded();
+}
+END_TEST
+
+static void give_up_meanwhile(void *arg, enum rec_kind kind)
+{
+	if (kind == REC_WINDOW && sys.closes == 0)
+		give_up(arg);
+}
+
+/* A queue is drained, and opened again, while a job for it is being made. */
+START_TEST(drained_meanwhile)
+{
+	struct dsa_job stuck = { .off = 1 << 20, .len = 4096 };
+	struct dsa_port *other;
+
+	start_recorded(&ways[MOVDIR], "never nth=1", false);
+	stuck.src = source + AREA;
+	other = dsa_port_open(dsa, 1);
+	ck_assert_int_eq(dsa_submit(other, &stuck), 0);
+	rec_hook(rec, give_up_meanwhile, other);
+	doing[0] = (struct doing){
+		.j = { .off = 4096, .len = 5000, .src = source, .user = &doing[0] },
+	};
+	ck_assert_int_eq(dsa_submit(port, &doing[0].j), -EAGAIN);
+	rec_hook(rec, NULL, NULL);
+	ck_assert_uint_eq(softdsa_queued(sys.dev), 0);
+	dsa_port_close(other);
 	end_recorded();
 }
 END_TEST
@@ -600,6 +682,6 @@ CHECK_MAIN("copy/dsa, cases", a_fault_at_any_byte, the_rest_after_a_fault,
 	   pages_not_there_yet, nothing_but_faults, refused_at_once, credits,
 	   it_does_not_answer, it_answers_no_write, it_halts_unseen, it_halts, it_is_disabled,
 	   errors, errors_of_batches, errors_in_batches, it_is_gone, given_up,
-	   threads_with_credits, threads_without, threads_and_drains,
-	   the_instruction_movdir64b, the_system_call_write, the_instruction_enqcmd, a_window,
-	   a_refused_window, readback)
+	   credits_of_a_drained_queue, threads_with_credits, threads_without,
+	   threads_and_drains, the_instruction_movdir64b, the_system_call_write,
+	   the_instruction_enqcmd, a_window, a_refused_window, drained_meanwhile, readback)
