@@ -7,4 +7,4 @@ crash=${builddir:-.}/tests/crash/crash
 
 [ -x "$crash" ] || { echo "tests/crash/crash is not built"; exit 77; }
 # shellcheck disable=SC2086 # several words
-exec "$crash" ${CRASH_ARGS-} shape atomic edge log full reuse grow names threads next recycle
+exec "$crash" ${CRASH_ARGS-} shape atomic edge dsa log full reuse grow names threads next recycle

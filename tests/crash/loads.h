@@ -12,7 +12,7 @@ enum cop_kind {
 	COP_RENAME, COP_TRUNCATE, COP_OPEN_TRUNC, COP_WRITE, COP_PIPE, COP_COPY_RANGE,
 	COP_FALLOCATE, COP_CHMOD, COP_CHOWN, COP_UTIMES, COP_SET_FLAGS, COP_SETXATTR,
 	COP_SETFACL, COP_REMOVEXATTR, COP_TMPFILE, COP_TMPFILE_LINK, COP_OPEN_UNLINK, COP_READ_SYNC,
-	COP_CHECKPOINT, COP_REMOUNT,
+	COP_CHECKPOINT, COP_REMOUNT, COP_DEVICE,
 };
 
 /* One thing that a user does; see ops.c for what the fields mean. */
@@ -23,6 +23,7 @@ struct cop {
 	uint64_t x, y;
 	uint32_t flags;
 	const char *want;	/* NULL: fails on the plain tree, on purpose */
+	const char *script;	/* DEVICE: what goes wrong with it */
 };
 
 extern const struct cop cops[];
@@ -41,6 +42,13 @@ void do_fill(struct crash *c, uint64_t leave);
 /* Run the load's op[] one after the other. */
 void run_ops(struct crash *c, const struct crash_load *l, unsigned actor);
 
+/* The bytes of a write, brought by a device (device.c). */
+struct landing;
+#define DEVICE_READBACK	(1u << 31)	/* in cop.flags */
+bool device_land(struct crash *c, const struct cop *op, uint64_t node, const uint8_t *buf,
+		 unsigned nr, struct landing *land);
+void device_leave(struct crash *c, struct landing *land);
+
 /* A pool with a few of everything. */
 extern const struct crash_setup setup_plain;
 
@@ -57,6 +65,8 @@ bool get_atime(uint64_t i, struct crash_load *l);
 bool get_shape(uint64_t i, struct crash_load *l);	/* shapes.c */
 bool get_atomic(uint64_t i, struct crash_load *l);
 bool get_edge(uint64_t i, struct crash_load *l);
+bool shape_at(unsigned i, const struct crash_setup **setup, uint64_t *size);
+bool get_dsa(uint64_t i, struct crash_load *l);		/* device.c */
 bool get_log(uint64_t i, struct crash_load *l);		/* space.c */
 bool get_full(uint64_t i, struct crash_load *l);
 bool get_reuse(uint64_t i, struct crash_load *l);

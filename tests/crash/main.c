@@ -69,6 +69,7 @@ static const struct family {
 	{ "shape", "inodes of every shape", get_shape, &few, 1, 0, 23, -1, false },
 	{ "atomic", "writes to them with data=atomic", get_atomic, &some, 1, 0, 11, -1, false },
 	{ "edge", "writes that begin and end anywhere", get_edge, &few, 7, 0, 13, -1, false },
+	{ "dsa", "writes that a device brings", get_dsa, &few, 1, 0, 17, -1, false },
 	{ "log", "the lane's edges", get_log, &some, 1, 0, 16, -1, false },
 	{ "full", "a pool that is full", get_full, &few, 1, 0, 67, -1, false },
 	{ "reuse", "blocks that were nodes", get_reuse, &some, 1, 0, 3, -1, false },

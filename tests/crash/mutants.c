@@ -33,7 +33,7 @@ static const struct known {
 	{ "copy.c:copy_within:copy:1", "atomic/block+over_1" },
 	{ "copy.c:copy_zero:copy_zero:1", "one/write_sparse" },
 	{ "copy_cpu.c:copy_cpu:copy:1", "one/write_append_blocks" },
-	{ "copy_cpu.c:copy_landed:flush:1", "unit/t_landing" },
+	{ "copy_cpu.c:copy_landed:flush:1", "dsa/tree+over_blocks+ordered" },
 	{ "copy_pipe.c:take_into:flush:1", "unit/t_copy" },	/* not with lines */
 	{ "copy_pipe.c:take_through:copy:1", "one/pipe_append" },
 	{ "itable.c:itable_derive:flush:1", "one/create" },

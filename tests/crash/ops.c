@@ -26,7 +26,7 @@
 
 /*
  * a: the path; b: the second path, or the name of an attribute.
- * WRITE, PIPE, FALLOCATE: x position, y length, flags the mode.
+ * WRITE, PIPE, DEVICE, FALLOCATE: x position, y length, flags the mode.
  * COPY_RANGE: from b, at flags, to x; y length.
  * TRUNCATE: x size. CHMOD, MKNOD: x mode. SETXATTR: x length.
  * SET_FLAGS: x project. SYMLINK: x length of the target. RENAME: flags are renameat2(2)'s.
@@ -317,6 +317,7 @@ static void write_node(struct crash *c, const struct cop *op, uint64_t node, uns
 	bool atomic = crash_ctx(c)->fs->opt.data == FS_DATA_ATOMIC &&
 		      !(op->flags & OP_WRITE_KILL_PRIV);
 	uint8_t *buf = malloc(op->y);
+	struct landing land = { .len = 0 };
 	struct payload p;
 	size_t done;
 	int fd = -1;
@@ -328,10 +329,13 @@ static void write_node(struct crash *c, const struct cop *op, uint64_t node, uns
 		fd = pipe_with(buf, op->y);
 		p = payload_pipe(fd, op->y);
 	}
+	if (op->kind == COP_DEVICE && device_land(c, op, node, buf, nr, &land))
+		p = payload_landed(crash_ctx(c)->fs->pm, NULL, 0, &land);
 	crash_begin(c, atomic ? NULL : &blur);
 	op_write(crash_ctx(c), node, op->x, &p, op->flags & OP_WRITE_KILL_PRIV, &done);
 	crash_model_write(c, node, op->x, buf, done);
 	crash_end(c);
+	device_leave(c, &land);
 	if (fd >= 0)
 		close(fd);
 	free(buf);
@@ -467,6 +471,7 @@ static void to_node(struct crash *c, const struct cop *op, uint64_t node, unsign
 	switch (op->kind) {
 	case COP_WRITE:
 	case COP_PIPE:
+	case COP_DEVICE:
 		write_node(c, op, node, nr);
 		break;
 	case COP_COPY_RANGE:

@@ -110,6 +110,15 @@ static const struct shape {
 	{ { .name = "cut", .make = make_cut }, BLK + 1001 },
 };
 
+bool shape_at(unsigned i, const struct crash_setup **setup, uint64_t *size)
+{
+	if (i >= ARRAY_SIZE(shapes))
+		return false;
+	*setup = &shapes[i].setup;
+	*size = shapes[i].size;
+	return true;
+}
+
 /* ---- what is done to them ------------------------------------------------------ */
 
 enum where { AT, MIDDLE, END };		/* of the file; MIDDLE is a block's start */
