@@ -103,8 +103,13 @@ user_allows_root()
 	as_user sh -c 'echo text >"$1/f"' - "$T_USER/mnt"
 	same "$(cat "$T_USER/mnt/f")" text
 	same "$(as_user cat "$T_USER/mnt/f")" text
-	# what root and the owner have looked at is not remembered for others
+	# what root and the owner have looked at is not remembered for others; nor is
+	# there a mode for which the kernel asks for an access control list
+	as_user chmod 705 "$T_USER/mnt"
+	as_user chmod 604 "$T_USER/mnt/f"
 	stat "$T_USER/mnt/f" >"$T/out"
+	test -e "$T_USER/mnt/f"
+	refused as_other test -e "$T_USER/mnt/f"
 	refused as_other stat "$T_USER/mnt/f"
 	refused as_other cat "$T_USER/mnt/f"
 	refused as_other ls "$T_USER/mnt"

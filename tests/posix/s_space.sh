@@ -31,7 +31,20 @@ each_mount calls
 
 # unlink(2) and close(2) return before the daemon hears that a file is not in use
 # any more. Whoever finds no space meanwhile waits for that.
-again() { "$full" "$MNT" again 10; }
+again()
+{
+	local threads i
+	threads=$(nr_threads)
+	"$full" "$MNT" again 10
+	# those that read in place of the waiting leave with the next request they get
+	for ((i = 0; i < 400; i++)); do
+		[ "$(nr_threads)" -gt "$threads" ] || return 0
+		stat -f "$MNT" >"$T/out"
+		sleep 0.02
+	done
+	fail "$(nr_threads) threads of $threads stay"
+}
+nr_threads() { find "/proc/$DAEMON/task" -mindepth 1 -maxdepth 1 | wc -l; }
 each_mount again
 
 killed()
