@@ -9,6 +9,7 @@
  *
  *	known 40960 4096	the kernel's list has it, so pm_bad() does
  *	hidden 40960 4096	only who touches it finds out
+ *	stuck 40960 4096	the same, and it cannot be cleared
  *
  * A page is made bad by mapping a page of an empty file over it: a load or
  * store is a SIGBUS, the kernel's own access EFAULT, as with a page that the
@@ -39,7 +40,7 @@ extern const struct pm_backend __real_pm_backend_pmem2;
 extern struct pm_backend __wrap_pm_backend_pmem2;
 struct pm_backend __wrap_pm_backend_pmem2;
 
-struct piece { struct pm_range r; bool known; };
+struct piece { struct pm_range r; bool known, stuck; };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct piece piece[MAX_PIECES];
@@ -56,6 +57,7 @@ static void read_list(void)
 
 	while (f && n < MAX_PIECES && fscanf(f, "%15s %llu %llu", word, &off, &len) == 3) {
 		piece[n].r = (struct pm_range){ off, len };
+		piece[n].stuck = !strcmp(word, "stuck");
 		piece[n++].known = !strcmp(word, "known");
 	}
 	if (f)
@@ -175,7 +177,8 @@ static void write_list(void)
 	FILE *f = fopen(getenv("PMEMFS_POISON"), "w");
 
 	for (unsigned i = 0; f && i < nr_pieces; i++)
-		fprintf(f, "%s %llu %llu\n", piece[i].known ? "known" : "hidden",
+		fprintf(f, "%s %llu %llu\n",
+			piece[i].known ? "known" : piece[i].stuck ? "stuck" : "hidden",
 			(unsigned long long)piece[i].r.off,
 			(unsigned long long)piece[i].r.len);
 	if (f)
@@ -195,6 +198,8 @@ static int poison_clear(struct pm_map *m, struct pm_range r)
 			piece[n++] = piece[i];
 			continue;
 		}
+		if (piece[i].stuck)
+			return -EIO;	/* alone in a list, or what came before is lost */
 		for (uint64_t at = p.off; at < p.off + p.len; at += PAGE)
 			if (pwrite(m->fd, zeros, PAGE, (off_t)at) != (ssize_t)PAGE)
 				return -EIO;

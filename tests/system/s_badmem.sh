@@ -12,7 +12,7 @@ FSCK=$builddir/tests/support/poisoned-fsck
 export PMEMFS_POISON=$T/poison PMEMFS_POISON_WATCH=$T/applied
 : >"$PMEMFS_POISON"
 
-# bad known|hidden BLOCK...: the list is now that, and in force
+# bad known|hidden|stuck BLOCK...: the list is now that, and in force
 bad()
 {
 	local how=$1 b i
@@ -211,6 +211,27 @@ get "$MNT/c" 7 | cmp -n 4096 - /dev/zero
 get "$MNT/c" 0 7 | cmp -n 28672 - "$T/data"
 get "$MNT/c" 8 200 | cmp -n 819200 -i 0:32768 - "$T/data"
 unmount_pool
+
+say "fsck.pmemfs --media: what cannot be cleared goes onto the list, and comes back"
+mount_pool
+cp "$T/data" "$MNT/c"
+blk=$(block_of /c 3)
+rm "$MNT/c"
+unmount_pool
+bad stuck "$blk"
+fsck_says 4 --media -n
+! on_list "$blk" || fail "put on the list without a yes"
+fsck_says 5 --media -y
+grep -q "list of bad blocks: 1 more, 0 given back" "$T/fsck" || fail "$(cat "$T/fsck")"
+on_list "$blk" || fail "not on the list"
+fsck_says 4 --media -y
+on_list "$blk" || fail "given back, and it is bad"
+bad hidden
+fsck_says 0
+on_list "$blk" || fail "given back, and nobody looked"
+fsck_says 1 --media -y
+grep -q "list of bad blocks: 0 more, 1 given back" "$T/fsck" || fail "$(cat "$T/fsck")"
+fsck_says 0 --media -y
 
 say "the superblock: the replica serves, and repairs"
 bad hidden 0
