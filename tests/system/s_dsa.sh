@@ -325,6 +325,45 @@ for TRANSPORT in $TRANSPORTS; do
 	done
 done
 
+# A page of free memory is bad, and nobody knows: the bytes go elsewhere.
+bad_page()
+{
+	local fuse=$PMEMFS_FUSE pool=$POOL block
+	say "a copy meets bad memory"
+	POOL=$T/pool.bad
+	make_pool 128M
+	device
+	mount_dsa
+	dd if="$T/bytes" of="$MNT/j" bs=1M count=4 status=none
+	unmount_pool
+	block=$("$DUMP_PMEMFS" --json "$POOL" path j 2>/dev/null | tr -d ' ",\n' |
+		sed 's/.*file_block:0pool_block:\([0-9]*\).*/\1/')
+	[ "$block" -gt 0 ] || fail "where is the file?"
+	rm "$POOL"
+	make_pool 128M				# where it would be again
+	echo "hidden $(((block + 100) * 4096)) 4096" >"$T/poison"
+	export PMEMFS_POISON=$T/poison
+	PMEMFS_FUSE=$builddir/tests/support/poisoned-fuse
+	mount_dsa
+	dd if="$T/bytes" of="$MNT/j" bs=1M count=4 status=none || fail "the write failed"
+	cmp -n $((4 << 20)) "$T/bytes" "$MNT/j"
+	said "bad memory at pool offset $(((block + 100) * 4096)): a copy into free blocks met it"
+	[ "$(fell_back medium)" -gt 0 ] || fail "it is not counted"
+	same "$(stat_value errors/io)" 0 "I/O errors"
+	unmount_pool
+	no_device
+	check_pool
+	PMEMFS_FUSE=$fuse
+	mount_pool dsa=off
+	cmp -n $((4 << 20)) "$T/bytes" "$MNT/j"
+	unmount_pool
+	unset PMEMFS_POISON
+	rm "$POOL"
+	POOL=$pool
+}
+TRANSPORT=dev
+[ ! -x "$builddir/tests/support/poisoned-fuse" ] || bad_page
+
 # ---- the end, with copies under way that do not end by themselves ------------------------
 
 LOAD=()
