@@ -17,7 +17,7 @@
 #define _GNU_SOURCE
 #include "fuse/offload.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -71,13 +71,12 @@ void offload_pause(const struct offload *o)
 		sched_yield();
 }
 
-/* A sound WRITE whose data lie in memory as a whole. */
-static bool is_candidate(const struct request *rq)
+static bool is_sound_write(const struct request *rq)
 {
 	const struct fuse_write_in *in = rq->arg;
 
-	return rq->h->opcode == FUSE_WRITE && in && rq->data.mem && !rq->data.land &&
-	       rq->data.len == in->size && in->size && in->size <= OP_WRITE_MAX;
+	return rq->h->opcode == FUSE_WRITE && in && rq->data.len == in->size &&
+	       in->size && in->size <= OP_WRITE_MAX;
 }
 
 static bool park(struct offload *o, struct request *rq, struct parked *p)
@@ -85,6 +84,7 @@ static bool park(struct offload *o, struct request *rq, struct parked *p)
 	const struct fuse_write_in *in = rq->arg;
 	uint64_t now = stats_clock();
 
+	assert(rq->data.mem && !rq->data.land);		/* other routes: no port (main.c) */
 	if (!dsa_wants(o->port, in->size))
 		return false;
 	if (o->skip) {
@@ -110,14 +110,14 @@ static bool park(struct offload *o, struct request *rq, struct parked *p)
 
 bool offload_serve(struct offload *o, struct request *rq, struct parked *p)
 {
-	if (o->port && is_candidate(rq) && park(o, rq, p))
+	if (o->port && is_sound_write(rq) && park(o, rq, p))
 		return true;
 	dispatch(rq);
 	return false;
 }
 
 /* O4. Blocks that are known to be bad are not reserved again. */
-static void leave_blocks(struct offload *o, struct parked *p)
+static void medium_failed(struct offload *o)
 {
 	struct pm *pm = o->s->fs->pm;
 	uint64_t bad;
@@ -126,7 +126,6 @@ static void leave_blocks(struct offload *o, struct parked *p)
 	if (pm_fault_here(pm, &bad))
 		log_err("bad memory at pool offset %llu: a copy into free blocks met it; the"
 			" page is not used again", (unsigned long long)bad);
-	op_land_put(o->s->fs, &p->land);
 }
 
 struct request *offload_reap(struct offload *o)
@@ -141,7 +140,7 @@ struct request *offload_reap(struct offload *o)
 	p = j->user;
 	rq = p->rq;
 	if (j->err) {
-		leave_blocks(o, p);
+		medium_failed(o);
 	} else {
 		p->land.durable = j->durable;
 		rq->data = payload_landed(o->s->fs->pm, NULL, 0, &p->land);

@@ -60,7 +60,7 @@ static uint64_t goal_of(const struct op_ctx *c, uint64_t nodeid, uint64_t pos, u
 	struct inode *ip;
 
 	*flags = 0;
-	if (pos >= PMEMFS_MAX_SIZE || op_get(c, nodeid, &ip))
+	if (op_get(c, nodeid, &ip))
 		return 0;
 	if (inode_try_rdlock(ip)) {
 		if (!op_reg_ok(ip))
@@ -126,7 +126,7 @@ int write_land(struct writing *w, uint64_t blk, uint64_t nr, struct run *r)
 	if (pos % BLK != l->off % BLK)			/* G2 */
 		return -ENOSPC;
 	first = blk - off_blk(pos);
-	nr = min64(nr, bytes_blks(pos % BLK + l->total) - first);
+	assert(first + nr <= bytes_blks(pos % BLK + l->total));
 	*r = (struct run){ off_blk(l->start) + first, nr };
 	err = txn_lend(w->t, TXN_DATA, *r);
 	if (err)

@@ -464,6 +464,9 @@ START_TEST(none_where_space_is_short)
 	op_land_put(p.fs, &l);
 	ck_assert(op_land_for(&p.c, ROOT, UINT64_MAX, BLK, &l));
 	op_land_put(p.fs, &l);
+	ck_assert(op_land_for(&p.c, f, UINT64_MAX, BLK, &l));
+	op_land_put(p.fs, &l);
+	ck_assert_uint_eq(p.fs->damage, 0);
 	ck_assert_uint_eq(alloc_reserved(p.fs), 0);
 	pool_end(&p);
 }

@@ -34,8 +34,9 @@ static struct {
 	struct dsa_job *job[OFFLOAD_DEPTH];	/* NULL: free */
 	bool done[OFFLOAD_DEPTH];
 	unsigned nr, asked, ports, waiting, waited;
-	bool unwilling;
-	int refuse, err;
+	size_t min;
+	bool unwilling, durable;
+	int refuse;
 } eng;
 
 struct dsa_port *dsa_port_open(struct dsa *d, unsigned max_jobs)
@@ -57,7 +58,7 @@ bool dsa_wants(struct dsa_port *p, size_t len)
 	(void)p;
 	eng.asked++;
 	eng.waited = eng.waiting;
-	return !eng.unwilling && eng.nr < OFFLOAD_DEPTH && len >= 4096;
+	return !eng.unwilling && eng.nr < OFFLOAD_DEPTH && len >= eng.min;
 }
 
 int dsa_submit(struct dsa_port *p, struct dsa_job *j)
@@ -83,7 +84,9 @@ static void finish(unsigned i)
 	memcpy(pm_window(pool.fs->pm, j->off, j->len), j->src, j->len);
 	pm_window_done(pool.fs->pm, j->off, j->len);
 	j->by_device = j->len;
-	j->err = eng.err;
+	if (eng.durable)
+		pm_flush(pool.fs->pm, j->off, j->len);
+	j->durable = eng.durable;
 	eng.done[i] = true;
 }
 
@@ -105,7 +108,10 @@ struct dsa_job *dsa_reap(struct dsa_port *p)
 uint64_t dsa_eta(const struct dsa_port *p)
 {
 	(void)p;
-	return eng.nr ? 12345 : UINT64_MAX;
+	for (unsigned i = 0; i < OFFLOAD_DEPTH; i++)
+		if (eng.job[i] && !eng.done[i])
+			return 12345;
+	return UINT64_MAX;
 }
 
 /* The library has these in the same file, so they are here as well. */
@@ -154,7 +160,7 @@ static struct place {
 	struct parked parked;
 	struct fuse_in_header h;
 	struct fuse_write_in w;
-	uint8_t data[MIB];
+	uint8_t data[MIB + 1];
 	int answer;			/* 1: none yet */
 	uint32_t size;
 } place[OFFLOAD_DEPTH + 1];
@@ -181,6 +187,7 @@ static uint64_t file;
 static void begin(uint64_t size)
 {
 	memset(&eng, 0, sizeof(eng));
+	eng.min = 4096;
 	pool_make(&pool, size);
 	file = pool_file(&pool, ROOT, "f");
 	s = (struct session){
@@ -212,9 +219,11 @@ static bool come(unsigned i, uint64_t node, uint64_t pos, uint32_t len)
 	pl->w = (struct fuse_write_in){ .offset = pos, .size = len };
 	for (uint32_t n = 0; n < len; n++)
 		pl->data[n] = (uint8_t)(i * 16 + n / 4096 * 3 + n % 251);
-	pl->rq = (struct request){
-		.s = &s, .tr = &to_place, .state = pl, .ctx.fs = s.fs,
-	};
+	/* what a transport does once; the rest stays as the last request left it */
+	pl->rq.s = &s;
+	pl->rq.tr = &to_place;
+	pl->rq.state = pl;
+	pl->rq.ctx.fs = s.fs;
 	pl->answer = 1;
 	request_lay_apart(&pl->rq, &pl->h, &pl->w, sizeof(pl->w), pl->data, len);
 	return offload_serve(&off, &pl->rq, &pl->parked);
@@ -247,6 +256,7 @@ START_TEST(parked_and_served_later)
 	ck_assert(!come(1, file, 500, 100));
 	answered(1, 0, 100);
 	finish(0);
+	ck_assert_uint_eq(offload_eta(&off), 0);	/* it waits for nobody but us */
 	ck_assert_ptr_eq(offload_reap(&off), &place[0].rq);
 	answered(0, 0, LEN);
 	ck_assert_uint_eq(counted(COUNT_LANDED), LEN);
@@ -323,6 +333,20 @@ START_TEST(what_is_not_for_a_device)
 	request_lay_apart(rq, &place[0].h, &place[0].w, 10, place[0].data, 100);
 	ck_assert(!offload_serve(&off, rq, &place[0].parked));
 	answered(0, -EINVAL, 0);
+	/* another request that looks like one */
+	place[0].h.opcode = FUSE_READ;
+	place[0].w.size = 100;
+	place[0].answer = 1;
+	rq->out = place[1].data;
+	request_lay_apart(rq, &place[0].h, &place[0].w, sizeof(place[0].w), place[0].data, 100);
+	ck_assert(!offload_serve(&off, rq, &place[0].parked));
+	ck_assert_int_eq(place[0].answer, 0);
+	ck_assert_uint_eq(eng.asked, 1);
+	eng.min = 0;					/* nothing, and too much */
+	ck_assert(!come(0, file, 0, 0));
+	answered(0, 0, 0);
+	ck_assert(!come(0, file, 0, MIB + 1));
+	answered(0, 0, MIB + 1);
 	ck_assert_uint_eq(eng.asked, 1);
 	eng.unwilling = true;
 	ck_assert(!come(0, file, 0, LEN));
@@ -384,6 +408,24 @@ START_TEST(the_pool_failed)
 	answered(0, 0, LEN);
 	ck_assert_uint_eq(counted(COUNT_LANDED), 0);
 	pool_expect(&pool, file, 7, place[0].data, LEN);
+	end();
+}
+END_TEST
+
+START_TEST(durable_already)
+{
+	struct rec_counts n;
+
+	begin(32 << 20);
+	eng.durable = true;
+	ck_assert(come(0, file, 0, LEN));
+	finish(0);
+	rec_counts_reset(pool.rec);
+	ck_assert_ptr_nonnull(offload_reap(&off));
+	rec_counts(pool.rec, &n);
+	ck_assert_uint_lt(n.flushed_bytes, LEN);
+	ck_assert_uint_eq(n.fences, 2);
+	pool_expect(&pool, file, 0, place[0].data, LEN);
 	end();
 }
 END_TEST
@@ -454,5 +496,5 @@ START_TEST(numbers)
 END_TEST
 
 CHECK_MAIN("offload", parked_and_served_later, in_any_order, others_wait,
-	   what_is_not_for_a_device, the_world_has_changed, the_pool_failed, space_is_short,
-	   time_counts_from_arrival, numbers)
+	   what_is_not_for_a_device, the_world_has_changed, the_pool_failed, durable_already,
+	   space_is_short, time_counts_from_arrival, numbers)
