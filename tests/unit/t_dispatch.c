@@ -48,9 +48,22 @@ static int send_to_memory(struct request *rq, const struct iovec *iov, unsigned 
 	return got.fail;
 }
 
+/* The kernel learns of what was answered, and forgets a file. */
+static uint64_t to_forget;
+
+static void hand_over(struct request *rq)
+{
+	if (to_forget) {
+		op_release(rq->s->fs, to_forget);
+		op_forget(rq->s->fs, to_forget, 1);
+	}
+	to_forget = 0;
+}
+
 static const struct transport to_memory = {
-	.name = "memory", .send = send_to_memory,
+	.name = "memory", .send = send_to_memory, .hand_over = hand_over,
 };
+static struct worker worker;
 
 static struct options opt;
 static struct session s;
@@ -77,7 +90,7 @@ static void begin(void)
 static void ask_raw(size_t have)
 {
 	struct request rq = {
-		.s = &s, .tr = &to_memory, .out = out, .ctx.fs = s.fs,
+		.s = &s, .tr = &to_memory, .w = &worker, .out = out, .ctx.fs = s.fs,
 	};
 
 	got.nr = 0;
@@ -611,7 +624,32 @@ START_TEST(the_umask_is_ours_to_apply)
 }
 END_TEST
 
-CHECK_MAIN("dispatch", access_lists, the_umask_is_ours_to_apply, numbers_are_an_attribute,
+/* Everything the kernel needs for its part has been handed over before. */
+START_TEST(no_room_until_the_kernel_forgets)
+{
+	static uint8_t data[64 << 10];
+	struct fuse_write_in w = { .size = sizeof(data) };
+	uint64_t f, g;
+	size_t done;
+
+	begin();
+	f = create("f");
+	g = create("g");
+	pool_fill(&pool, g, 0, 'g', 4 * sizeof(data));
+	while (!pool_try_write(&pool, f, w.offset, data, sizeof(data), &done))
+		w.offset += done;
+	ck_assert_int_eq(ask(FUSE_WRITE, f, &w, sizeof(w), data, sizeof(data)),
+			 -ENOSPC);
+	ck_assert_int_eq(pool_unlink(&pool, 1, "g"), 0);
+	to_forget = g;
+	ck_assert_int_eq(ask(FUSE_WRITE, f, &w, sizeof(w), data, sizeof(data)), 0);
+	ck_assert_uint_eq(pool_attr(&pool, f).size, w.offset + sizeof(data));
+	pool_end(&pool);
+}
+END_TEST
+
+CHECK_MAIN("dispatch", no_room_until_the_kernel_forgets, access_lists,
+	   the_umask_is_ours_to_apply, numbers_are_an_attribute,
 	   write_then_read, negative_entries,
 	   strings_must_end, lengths_must_fit, not_here, ranges, ioctls, ioctls_unchecked,
 	   writeback_times, writeback_without_room, writeback_seeks, listing, lost_answers,
