@@ -5,8 +5,7 @@
 #
 # redis with appendfsync=always: what it has said OK to is there after a SIGKILL of
 # the server or of the daemon of the mount, in turn. LMDB, through mdb_load: after a
-# SIGKILL of either the file opens, and holds the pairs of whole transactions from
-# the beginning of the input.
+# SIGKILL of either the file opens, and holds a beginning of the input.
 set -eu
 . "${srcdir:-.}/tests/system/lib.sh"
 is_root || skip "needs root: umount -l of a dead mount"
