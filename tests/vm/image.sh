@@ -15,8 +15,9 @@ PACKAGES=(qemu-system-x86 busybox-static ndctl daxctl cpio kmod xz-utils
 # Programs of the guest besides busybox; those that are missing are left out.
 PROGRAMS=(bash busybox awk cat chattr chmod cmp cp cut date dd df du env fallocate filefrag
 	find findmnt fio fsck.ext4 fusermount3 grep head id kill ln losetup ls lsattr
-	mkdir mkfifo mkfs.ext4 mkfs.xfs mktemp modprobe mount mountpoint mv ndctl daxctl
-	numfmt od paste ps python3-none readlink realpath rm rmdir sed seq sha256sum sleep
+	mkdir mkfifo mkfs.ext4 mkfs.xfs mktemp modprobe mount mountpoint mv ndctl daxctl cxl
+	mount.fuse numfmt od paste ps python3-none readlink realpath rm rmdir
+	sed seq sha256sum sleep
 	sort split stat stdbuf sync tail tar tee timeout touch tr truncate umount uname
 	uniq wc xargs xfs_info xfs_io strace exportfs rpc.mountd rpc.nfsd rpcbind)
 
@@ -101,9 +102,11 @@ copy_program()
 }
 
 MODULES=(nfsv4 nfit nd_pmem nd_btt dax_pmem device_dax dax_hmem kmem virtio_pmem virtio_pci
+	cxl_acpi cxl_pci cxl_mem cxl_port cxl_pmem
 	nd_e820 fuse xfs nfsd loop hwpoison-inject)
 
-# The modules of a kernel that the guest may load, and what they depend on.
+# The modules of a kernel that the guest may load, and what they depend on;
+# uncompressed, since the emulated CPU takes ten seconds for some.
 copy_modules()
 {
 	local root=$1 kernel=$2 version m f
@@ -119,6 +122,9 @@ copy_modules()
 			sed -n 's/^insmod \([^ ]*\).*/\1/p'
 	done | sort -u | while IFS= read -r f; do
 		install -D -m 644 "$f" "$root/lib/modules/${f#*/modules/}"
+		case $f in
+		*.xz) xz -d "$root/lib/modules/${f#*/modules/}" ;;
+		esac
 	done
 	cp "$kernel/modules/$version"/modules.{order,builtin,builtin.modinfo} \
 		"$root/lib/modules/$version/"
@@ -150,6 +156,9 @@ make_base()
 		copy_program "$root" "$path"
 	done
 	ln -sf bash "$root/usr/bin/sh"
+	for p in modprobe mount.fuse; do	# where the kernel and mount look for them
+		ln -s ../bin/$p "$root/usr/sbin/$p"
+	done
 	printf '%s\n' root:x:0:0:root:/root:/bin/sh nobody:x:65534:65534::/:/bin/false \
 		>"$root/etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
@@ -173,6 +182,7 @@ make_initrd()
 	skeleton "$root"
 	install -m 755 "$tests/guest/init" "$root/init"
 	install -m 644 "$tests/guest/lib.sh" "$root/vm/lib.sh"
+	install -m 644 "$tests/../../man/pmemfs.7" "$root/vm/pmemfs.7"
 	for c; do
 		install -m 644 "$tests/cases/$c.sh" "$root/vm/cases/$c.sh"
 	done
@@ -211,6 +221,17 @@ machine_args()
 {
 	local machine=$1 dir=$2 i file="memory-backend-file,share=on,mem-path=$2/memory"
 	machine_args=(-machine "q35,nvdimm=on")
+	if [ "$machine" = cxl ]; then
+		# a host bridge, a port, a device of 512 MiB with its label area; a second
+		# port, or Linux 6.1 takes the bridge for one that needs no decoder
+		machine_args=(-machine "q35,cxl=on,cxl-fmw.0.targets.0=b0,cxl-fmw.0.size=4G"
+			-object "$file/0,id=m0,size=512M" -object "$file/1,id=m1,size=1M"
+			-device "pxb-cxl,bus_nr=12,bus=pcie.0,id=b0"
+			-device "cxl-rp,port=0,bus=b0,id=p0,chassis=0,slot=2"
+			-device "cxl-rp,port=1,bus=b0,id=p1,chassis=0,slot=3"
+			-device "cxl-type3,bus=p0,memdev=m0,lsa=m1,id=c0")
+		return
+	fi
 	[ "$machine" != eadr ] || machine_args=(-machine "q35,nvdimm=on,nvdimm-persistence=cpu")
 	if [ "$machine" = memmap ]; then
 		return

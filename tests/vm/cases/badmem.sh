@@ -41,6 +41,8 @@ grep -q "No space left" /tmp/err || fail "filling up: $(cat /tmp/err)"
 rm $MNT/full
 cp /tmp/data $MNT/d/hit
 unmount_pool
+dump.pmemfs $pool badblocks >/tmp/list
+grep -qw $blk /tmp/list || fail "not on the pool's own list: $(cat /tmp/list)"
 
 say "fsck.pmemfs --media"
 status=0
@@ -55,5 +57,5 @@ mount_pool $pool
 cmp /tmp/data $MNT/d/hit
 cmp /tmp/data $MNT/whole
 unmount_pool
-fact "SIGBUS contained; clearing: $(tail -n 2 /tmp/fsck.log | head -n 1)"
+fact "SIGBUS contained; clearing: $(grep "pages of bad memory" /tmp/fsck.log)"
 fact "ndctl: $injected"

@@ -6,7 +6,7 @@ devdax
 mkfs.pmemfs -q "$DEV"
 round_trip "$DEV"
 [[ $SAID == *"devdax device"*cache-line*"survives power loss"* ]] || fail "$SAID"
-fact "${SAID##*: }"
+fact "$STANDS"
 
 say "a log to replay, and nobody may write"
 mount_pool "$DEV"

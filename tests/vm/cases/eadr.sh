@@ -7,4 +7,4 @@ fsdax_on ext4
 mkfs.pmemfs -q -s 64M $DIR/pool
 short_trip $DIR/pool
 [[ $SAID == *"byte granularity"*"survives power loss"* ]] || fail "$SAID"
-fact "${SAID##*: }"
+fact "$STANDS"

@@ -6,4 +6,4 @@ fsdax_on ext4
 mkfs.pmemfs -q -s 128M $DIR/pool
 round_trip $DIR/pool
 [[ $SAID == *"fsdax file"*cache-line*MAP_SYNC*"survives power loss"* ]] || fail "$SAID"
-fact "${SAID##*: }"
+fact "$STANDS"

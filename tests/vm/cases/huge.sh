@@ -24,4 +24,4 @@ fsdax_on xfs -d su=2m,sw=1
 one $DIR/pool 256M
 [[ $SAID == *", 2 MiB pages"* ]] || fail "$SAID"
 [ $n -lt 4000 ] || fail "$n faults for 64 MiB on fsdax"
-fact "fsdax: $n faults for 64 MiB, ${SAID##*: }"
+fact "fsdax: $n faults for 64 MiB, $STANDS"

@@ -20,4 +20,4 @@ mount_pool $DIR/pool
 [[ " $(flags_of_pool $DIR/pool) " != *" sf "* ]] || fail "MAP_SYNC on the page cache"
 unmount_pool
 refuse "--require-pmem" pmemfs-fuse --require-pmem $DIR/pool $MNT
-fact "VmFlags sf with dax=always; ${SAID##*: }"
+fact "VmFlags sf with dax=always; $STANDS"

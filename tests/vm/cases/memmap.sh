@@ -14,4 +14,4 @@ namespace devdax
 DEV=/dev/$(sed -n 's/.*"chardev":"\([^"]*\)".*/\1/p' /tmp/ndctl.json)
 mkfs.pmemfs -q -f "$DEV"
 refuse "--require-pmem" pmemfs-fuse --require-pmem "$DEV" $MNT
-fact "${SAID##*: }"
+fact "$STANDS"

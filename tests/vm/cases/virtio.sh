@@ -9,4 +9,4 @@ mkfs.pmemfs -q -s 128M $DIR/pool
 round_trip $DIR/pool
 [[ $SAID == *"page granularity"* ]] || fail "$SAID"
 refuse "--require-pmem" pmemfs-fuse --require-pmem $DIR/pool $MNT
-fact "${SAID##*: }"
+fact "$STANDS"

@@ -14,4 +14,4 @@ for reflink in 0 1; do
 	[[ $SAID == *"fsdax file"*cache-line*MAP_SYNC*"survives power loss"* ]] || fail "$SAID"
 	umount $DIR
 done
-fact "${SAID##*: }"
+fact "$STANDS"

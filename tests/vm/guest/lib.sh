@@ -4,16 +4,18 @@
 #
 #	fsdax_on xfs -m reflink=1	(a filesystem with DAX on /dev/pmem0, in $DIR)
 #	devdax				(a devdax device: $DEV)
-#	mount_pool POOL [OPTIONS]	(on $MNT; $SAID is the line it says of itself)
+#	mount_pool POOL [OPTIONS]	(on $MNT; $SAID is the line it says of itself,
+#					$STANDS what it stands on)
 #	unmount_pool; check_pool POOL
 #	round_trip POOL; short_trip POOL
+#	recipe SECTION [SED ARGUMENTS]	(of pmemfs.7, typed in; its fstab lines)
 #
 # Like tests/system/lib.sh, but root on a machine of its own: whatever is left
 # behind goes away with it, except what the next case in the same boot meets.
 set -eu
 shopt -s inherit_errexit
 
-MNT=/mnt/pool DIR=/mnt/dax DEV='' DAEMON='' SAID='' LOG=/tmp/daemon.log
+MNT=/mnt/pool DIR=/mnt/dax DEV='' DAEMON='' SAID='' STANDS='' LOG=/tmp/daemon.log
 mkdir -p $MNT $DIR
 
 say() { printf '%s\n' "-- $*"; }
@@ -36,7 +38,8 @@ finish()
 	umount -l $MNT 2>/dev/null
 	[ -z "$DAEMON" ] || kill -KILL "$DAEMON" 2>/dev/null
 	sleep 0.2
-	umount $DIR 2>/dev/null
+	umount /srv/data 2>/dev/null
+	umount $DIR /mnt/pmem0 /var/lib 2>/dev/null
 	exit $status
 }
 trap finish EXIT
@@ -86,6 +89,8 @@ mount_pool()
 		SAID=$(grep -m 1 " on $MNT: " $LOG) && break
 		sleep 0.1
 	done
+	STANDS=${SAID#* on "$MNT": }
+	STANDS=${STANDS%%; requests by*}
 }
 
 unmount_pool()
@@ -119,6 +124,26 @@ refuse()
 	shift
 	! timeout 20 "$@" >/tmp/out 2>&1 || fail "$*: went well"
 	grep -qF -- "$words" /tmp/out || fail "$*: '$(cat /tmp/out)' lacks '$words'"
+}
+
+# What follows "# " in the first example of a section of the manual is run; the
+# lines of its other examples become /etc/fstab, those that are folded as one.
+recipe()
+{
+	local section=$1 line
+	shift
+	awk -v want=".Ss $section" '
+		/^\.S[sh] / { on = $0 == want; n = 0 }
+		on && /^\.Bd/ { n++; lit = 1; next }
+		/^\.Ed/ { lit = 0 }
+		on && lit && (/^# / ? n == 1 : 1) { print }' /vm/pmemfs.7 >/tmp/recipe
+	grep -q '^# ' /tmp/recipe || fail "pmemfs.7 has no commands in '$section'"
+	sed -n 's/^# //p' /tmp/recipe | sed -e '' "$@" >/tmp/commands
+	while read -r line; do
+		say "# $line"
+		bash -c "$line" </dev/null >/tmp/out 2>&1 || { cat /tmp/out; fail "$line"; }
+	done </tmp/commands
+	sed '/^#/d' /tmp/recipe | sed -e ':a' -e '$!N' -e 's/\n  */ /' -e ta -e P -e D >/etc/fstab
 }
 
 # The least that shows a pool at work: written, killed, recovered, compared.
