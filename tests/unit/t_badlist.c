@@ -30,8 +30,7 @@ static int open_bad(struct pm_map *m, const char *path, const struct pm_config *
 
 	if (err)
 		return err;
-	m->bad = calloc(nr_bad + 1, sizeof(*bad));
-	memcpy(m->bad, bad, nr_bad * sizeof(*bad));
+	m->bad = bad;
 	m->nr_bad = nr_bad;
 	m->holes = holes;
 	return 0;
