@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# named.sh - what tests/crash/README.md names is there
+# named.sh - what tests/crash/README.md names is there, and in tests/dsa/README.md
 #
 # In backquotes: "family/load" is one of the crash tests, "t_x:name" a test in
 # tests/*/t_x.c, "file.c:function:kind:n load" a row of the table of mutations,
@@ -44,6 +44,15 @@ while IFS= read -r word; do
 	n=$((n + 1))
 done < <(grep '^|' $readme | grep -o '`[^`]*`' | tr -d '`')
 [ "$n" -gt 100 ] || { echo "$readme: only $n names found" >&2; exit 1; }
+
+# The other table of that kind.
+# shellcheck disable=SC2016
+while IFS= read -r word; do
+	grep -q "START_TEST(${word#*:})" tests/*/"${word%%:*}.c" || {
+		echo "tests/dsa/README.md: there is no test $word" >&2
+		bad=1
+	}
+done < <(grep '^|' tests/dsa/README.md | grep -o '`t_[a-z_]*:[^`]*`' | tr -d '`')
 
 # A place that no program of the tests has linked cannot be silenced there.
 while IFS= read -r f; do
