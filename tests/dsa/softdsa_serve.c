@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -48,6 +49,27 @@ static int open_page(struct soft_node *n, const char *path)
 	return 0;
 }
 
+static int open_closed(struct soft_node *n, const char *node)
+{
+	char path[PATH_MAX];
+	void *p;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s" CLOSE_SUFFIX, node);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	p = ftruncate(fd, PAGE) ? MAP_FAILED :
+	    mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	n->closed = p;
+	atomic_store(&n->closed->done, atomic_load(&n->closed->asked));
+	atomic_store(&n->closed->pid, getpid());
+	return 0;
+}
+
 int soft_server_init(struct soft_server *s, struct softdsa *dev)
 {
 	*s = (struct soft_server){ .dev = dev };
@@ -66,6 +88,8 @@ int soft_node_add(struct soft_server *s, unsigned wq, const char *path, bool fif
 	err = fifo ? open_fifo(n, path) : open_page(n, path);
 	if (!err && fstat(n->fd, &n->st))
 		err = -errno;
+	if (!err)
+		err = open_closed(n, path);
 	if (!err) {
 		n->watch = inotify_add_watch(s->inotify, path, IN_CLOSE);
 		err = n->watch < 0 ? -errno : softdsa_open(s->dev, wq);
@@ -80,6 +104,8 @@ void soft_server_end(struct soft_server *s)
 	for (unsigned i = 0; i < s->nr; i++) {
 		softdsa_forget(s->dev, s->node[i].wq);
 		softdsa_close(s->dev, s->node[i].wq);
+		atomic_store(&s->node[i].closed->pid, 0);
+		munmap(s->node[i].closed, PAGE);
 		if (s->node[i].page)
 			munmap(s->node[i].page, PAGE);
 		close(s->node[i].fd);
@@ -176,6 +202,18 @@ static void watch(struct soft_server *s)
 		}
 }
 
+/* Nothing is being executed now, and what was closed before has been seen (S1). */
+static void answer_closers(struct soft_server *s)
+{
+	uint64_t asked[SOFT_WQS];
+
+	for (unsigned i = 0; i < s->nr; i++)
+		asked[i] = atomic_load(&s->node[i].closed->asked);
+	watch(s);
+	for (unsigned i = 0; i < s->nr; i++)
+		atomic_store(&s->node[i].closed->done, asked[i]);
+}
+
 /* ---- fetching -------------------------------------------------------------------- */
 
 static unsigned fetch_page(struct soft_server *s, struct soft_node *n)
@@ -268,6 +306,7 @@ void soft_serve(struct soft_server *s)
 		bool busy;
 
 		signals(s);
+		answer_closers(s);
 		busy = fetch(s);
 		busy |= step(s);
 		idle = busy ? 0 : idle + 1;

@@ -10,8 +10,8 @@
  *   S1  The driver waits, when a node is closed, until the device is done with it. A
  *       file waits for nobody; so the device, before it does anything, looks whether
  *       its node has been closed (inotify), and forgets what was submitted before.
- *       Where a close and an execution meet, that one operation may still end,
- *       with the bytes its user asked for: he has waited seconds by then.
+ *       An operation that has begun ends. So that its user can wait for that, as
+ *       the driver would make him, there is a file NODE.closed (close_waits.h).
  *   S2  The user is another process: whoever has a node open when the first
  *       descriptor arrives. Or it is this one (struct soft_server.self).
  */
@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "dsa/close_waits.h"
 #include "dsa/softdsa.h"
 
 struct soft_node {
@@ -31,6 +32,7 @@ struct soft_node {
 	bool waits;			/* desc could not be taken yet */
 	uint8_t desc[SOFT_DESC];
 	struct stat st;
+	struct close_waits *closed;
 };
 
 struct soft_server {

@@ -15,6 +15,8 @@ SOFTDSA=$builddir/tests/dsa/softdsa_run
 dsa_inside "$0" "$@"
 . "$here/tests/system/lib.sh"
 scratch 700
+# whose close of a queue waits for the device
+PMEMFS_FUSE=$builddir/tests/dsa/fuse
 
 PARAM=/sys/module/fuse/parameters/enable_uring
 DEVICE='' KIND=file
