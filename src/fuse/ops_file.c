@@ -19,6 +19,8 @@
  *       know less than it: it shall answer that itself (from the size).
  *   K4  It does not expect a WRITE to change how many blocks a file has, and would
  *       go by the old number for as long as it may keep attributes: it is told.
+ *   K5  Direct writes to a file that has a page cache go by its path for asynchronous
+ *       ones, which makes EIO of a short count (fuse_get_res_by_io()).
  *
  * Two routes for READ. *map*: the answer points into the pool and the kernel
  * copies once. The inode is held meanwhile; a page that cannot be read makes
@@ -184,6 +186,13 @@ static int write_all(struct request *rq, uint32_t flags, size_t *done)
 	return *done && (err == -ENOSPC || err == -EFBIG) ? 0 : err;
 }
 
+/* Is it no use to have written a part? */
+static bool needs_all(const struct request *rq, const struct fuse_write_in *in)
+{
+	return (in->write_flags & FUSE_WRITE_CACHE) ||
+	       (rq->s->opt->dax != DAX_ALWAYS && (in->flags & O_DIRECT));
+}
+
 int do_write(struct request *rq)
 {
 	const struct fuse_write_in *in = rq->arg;
@@ -200,8 +209,8 @@ int do_write(struct request *rq)
 	blocks = gathered ? blocks_of(rq) : 0;
 	err = write_all(rq, write_flags(rq, in->write_flags) |
 			(kill ? OP_WRITE_KILL_PRIV : 0), &done);
-	if (!err && done < in->size && (in->write_flags & FUSE_WRITE_CACHE))
-		err = -ENOSPC;					/* K2 */
+	if (!err && done < in->size && needs_all(rq, in))
+		err = -ENOSPC;					/* K2, K5 */
 	/* or the kernel would go by the old mode for a day (exec!); K4 */
 	if (kill || (gathered && blocks_of(rq) != blocks))
 		notify_attr(rq->s, rq->h->nodeid);
