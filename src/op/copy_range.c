@@ -79,6 +79,15 @@ static int copy_piece(struct ranging *r, const struct op_piece *piece, uint64_t 
 	return err;
 }
 
+/* What the copy itself adds to the file is not copied. */
+static void stop_at_end(struct ranging *r)
+{
+	uint64_t size = get64(inode_media(r->src)->size);
+
+	if (!r->done)
+		r->left = r->from < size ? min64(r->left, size - r->from) : 0;
+}
+
 /* As much as the pieces cover; locked. */
 static int copy_step(struct ranging *r, uint64_t mark)
 {
@@ -88,6 +97,8 @@ static int copy_step(struct ranging *r, uint64_t mark)
 	size_t got = 0;
 	int err = op_reg_ok(r->src);
 
+	if (!err && one)
+		stop_at_end(r);
 	if (!err)
 		err = op_pieces(r->src, r->from, min64(r->left, one ? OP_WRITE_MAX : STEP),
 				piece, &nr, &got);

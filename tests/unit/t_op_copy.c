@@ -290,5 +290,28 @@ START_TEST(both_ways_at_once)
 }
 END_TEST
 
+/* Past the end of the file as it was: what the copy adds to it is not copied again. */
+START_TEST(within_a_file_that_grows)
+{
+	uint8_t in[100], out[200];
+	uint64_t done;
+
+	start();
+	memset(in, 'x', sizeof(in));
+	pool_write(&p, a, 0, in, sizeof(in));
+	ck_assert_int_eq(copy(a, 40, a, 12000, 7000, &done), 0);
+	ck_assert_uint_eq(done, 60);
+	ck_assert_uint_eq(pool_attr(&p, a).size, 12060);
+	memset(out, 0, sizeof(out));
+	memset(out, 'x', 100);
+	pool_expect(&p, a, 0, out, sizeof(out));
+	ck_assert_int_eq(copy(a, 12060, a, 0, 10, &done), 0);
+	ck_assert_uint_eq(done, 0);
+	pool_verify(&p);
+	pool_end(&p);
+}
+END_TEST
+
 CHECK_MAIN("op/copy", bytes, bytes_atomic, ends_and_errors, a_full_pool,
+	   within_a_file_that_grows,
 	   a_block_that_both_share, a_request_ends, set_id_bits_go, both_ways_at_once)
