@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -68,8 +69,29 @@ static void close_and_wait(void *arg, int fd)
 	munmap(w, sizeof(*w));
 }
 
+/*
+ * Where the CPU has no such instruction, so that portals are used everywhere: 64 bytes,
+ * the record's address last, by which the device knows that a place is full.
+ */
+static void store_64(void *arg, void *place, const struct dsa_desc *d)
+{
+	uint64_t word[8];
+	_Atomic uint64_t *to = place;
+
+	(void)arg;
+	memcpy(word, d, sizeof(word));
+	for (unsigned i = 0; i < 8; i++)
+		if (i != 1)
+			atomic_store_explicit(&to[i], word[i], memory_order_relaxed);
+	atomic_store_explicit(&to[1], word[1], memory_order_release);
+}
+
 void __wrap_dsa_sys_real(struct dsa_sys *sys)
 {
 	__real_dsa_sys_real(sys);
 	sys->close = close_and_wait;
+	if (sys->has_movdir64b)
+		return;
+	sys->has_movdir64b = true;
+	sys->movdir64b = store_64;
 }
