@@ -24,16 +24,16 @@ scratch 700
 
 DB=$MNT/db POSTMASTER=''
 chmod 755 "$T"
-mkdir -m 777 "$T/work"
-export PGHOST=$T/work PGUSER=postgres PGDATABASE=postgres
+mkdir -m 777 "$T/db"
+export PGHOST=$T/db PGUSER=postgres PGDATABASE=postgres
 
-as_db() { (cd "$T/work" && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"); }
+as_db() { (cd "$T/db" && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"); }
 sql() { psql -qAtX -v ON_ERROR_STOP=1 -c "$1"; }
 
 start_db()
 {
-	as_db pg_ctl -s -w -t 120 -D "$DB" -l "$T/work/log" start </dev/null || {
-		tail -n 40 "$T/work/log"; fail "the database does not start"; }
+	as_db pg_ctl -s -w -t 120 -D "$DB" -l "$T/db/log" start </dev/null || {
+		tail -n 40 "$T/db/log"; fail "the database does not start"; }
 	POSTMASTER=$(head -n 1 "$DB/postmaster.pid")
 }
 
@@ -56,7 +56,7 @@ kill_db()
 }
 AT_END=kill_db
 
-cat >"$T/work/script" <<'SQL'
+cat >"$T/db/script" <<'SQL'
 \set aid random(1, 100000 * :scale)
 \set bid random(1, :scale)
 \set tid random(1, 10 * :scale)
@@ -81,7 +81,7 @@ judge()
 		SELECT coalesce(sum(bbalance), 0) FROM pgbench_branches UNION ALL
 		SELECT coalesce(sum(delta), 0) FROM pgbench_history) x")" 1 "different sums"
 	for ((c = 0; c < CLIENTS; c++)); do
-		told=$(cat "$T/work/txn-$1".* 2>/dev/null | awk -v c=$c '$1 == c' | wc -l)
+		told=$(cat "$T/db/txn-$1".* 2>/dev/null | awk -v c=$c '$1 == c' | wc -l)
 		there=$(sql "SELECT count(*) FROM ledger WHERE run = $1 AND client = $c")
 		[ "$there" -ge "$told" ] || fail "client $c was told of $told, $there are there"
 		[ "$there" -le $((told + 1)) ] ||
@@ -93,21 +93,21 @@ judge()
 make_pool 512M
 mount_pool "${DB_OPTS:-}"
 install -d -o 65534 -g 65534 -m 700 "$DB"
-as_db initdb -k -U postgres -A trust -D "$DB" >"$T/work/initdb.out"
+as_db initdb -k -U postgres -A trust -D "$DB" >"$T/db/initdb.out"
 cat >>"$DB/postgresql.conf" <<END
 listen_addresses = ''
-unix_socket_directories = '$T/work'
+unix_socket_directories = '$T/db'
 shared_buffers = 32MB
 max_wal_size = 64MB
 END
 start_db
-pgbench -q -i -s 5 >"$T/work/init.out" 2>&1
+pgbench -q -i -s 5 >"$T/db/init.out" 2>&1
 sql "CREATE TABLE ledger (run int, client int)"
 
 total=0
 for ((run = 1; run <= KILLS; run++)); do
 	as_db pgbench -n -c "$CLIENTS" -j 2 -T 1000 -f script -D run=$run -D scale=5 \
-		-l --log-prefix="txn-$run" >"$T/work/pgbench.out" 2>&1 &
+		-l --log-prefix="txn-$run" >"$T/db/pgbench.out" 2>&1 &
 	clients=$!
 	sleep "$SECONDS_EACH.$((RANDOM % 1000))"
 	if ((run % 2)); then
@@ -127,8 +127,8 @@ for ((run = 1; run <= KILLS; run++)); do
 	say "kill $run: $total transactions acknowledged so far, none lost"
 done
 [ $total -gt 0 ] || fail "nothing was ever acknowledged"
-pg_amcheck --heapallindexed --install-missing -a >"$T/work/amcheck" 2>&1 ||
-	{ cat "$T/work/amcheck"; fail "pg_amcheck"; }
+pg_amcheck --heapallindexed --install-missing -a >"$T/db/amcheck" 2>&1 ||
+	{ cat "$T/db/amcheck"; fail "pg_amcheck"; }
 as_db pg_ctl -s -w -D "$DB" stop
 POSTMASTER=''
 unmount_pool
