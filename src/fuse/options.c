@@ -240,7 +240,7 @@ static int take_atime(struct options *o, const struct word *w,
 }
 
 enum {
-	SET_NORECOVERY, SET_PMEM, SET_SPLICE, SET_LANDING, SET_OTHER, SET_ROOT, SET_LAZY,
+	SET_NORECOVERY, SET_PMEM, SET_SPLICE, SET_LANDING, SET_OTHER, SET_ROOT, SET_IDMAP, SET_LAZY,
 	SET_REMOUNT,
 };
 
@@ -267,6 +267,9 @@ static int take_bool(struct options *o, const struct word *w,
 		break;
 	case SET_ROOT:
 		o->allow_root = w->on;
+		break;
+	case SET_IDMAP:
+		o->idmap = w->on;
 		break;
 	case SET_LAZY:
 		o->fs.lazytime = w->on;
@@ -328,6 +331,8 @@ static const struct word words[] = {
 	{ "allow_other", take_bool, SET_OTHER, true },
 	{ "noallow_other", take_bool, SET_OTHER, false },
 	{ "allow_root", take_bool, SET_ROOT, true },
+	{ "idmap", take_bool, SET_IDMAP, true },
+	{ "noidmap", take_bool, SET_IDMAP, false },
 	{ "lazytime", take_bool, SET_LAZY, true },
 	{ "nolazytime", take_bool, SET_LAZY, false },
 	{ "remount", take_bool, SET_REMOUNT, true },
@@ -491,6 +496,11 @@ static int check(struct options *o)
 		log_err("-o allow_root and allow_other: which of them?");
 		return -EINVAL;
 	}
+	if (o->allow_root && o->idmap) {
+		log_err("-o idmap: most requests then do not say who asks, as allow_root"
+			" has to know");
+		return -EINVAL;
+	}
 	if ((o->splice || o->landing) && (o->dsa.mode == DSA_ON || o->dsa.wq)) {
 		log_err("-o %s and -o dsa are different ways for the same bytes",
 			o->splice ? "splice" : "landing");
@@ -588,6 +598,7 @@ void options_help(void)
 	      "  allow_other           let other users in (default when root mounts)\n"
 	      "  noallow_other         do not\n"
 	      "  allow_root            let root in, and no other user\n"
+	      "  idmap                 let mounts of it show other user numbers\n"
 	      "  suid, dev             honour set-user-id bits and devices (root only)\n"
 	      "  nosuid, nodev, noexec, sync, dirsync   as for any mount\n"
 	      "  remount               change ro, rw, nosuid and the like of a mount\n",

@@ -40,6 +40,7 @@ struct options {
 	bool allow_other;		/* asked for, or root mounts */
 	bool deny_other;		/* asked not to */
 	bool allow_root;		/* besides the owner, root only */
+	bool idmap;			/* mounts may map user numbers */
 	struct fs_options fs;
 	/* options of mount(2): MS_*, for a remount; and for libfuse, joined by
 	 * commas, fsname and the like included */

@@ -121,8 +121,10 @@ static void settle(struct session *s, const struct fuse_init_in *in,
 
 	if (in->flags & FUSE_INIT_EXT)
 		offered |= (uint64_t)in->flags2 << 32;
-	s->flags = offered & (s->opt->dax == DAX_NEVER ?
-			      WANTED | FUSE_WRITEBACK_CACHE : WANTED);
+	s->flags = offered & (WANTED | (s->opt->dax == DAX_NEVER ? FUSE_WRITEBACK_CACHE : 0) |
+			      (s->opt->idmap ? FUSE_ALLOW_IDMAP : 0));
+	if (s->opt->idmap && !(s->flags & FUSE_ALLOW_IDMAP))
+		log_warn("-o idmap is ignored: the kernel offers it from Linux 6.12 on");
 	s->minor = in->minor < FUSE_KERNEL_MINOR_VERSION ?
 		   in->minor : FUSE_KERNEL_MINOR_VERSION;
 	s->direct = s->flags & FUSE_DIRECT_IO_ALLOW_MMAP;

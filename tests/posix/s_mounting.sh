@@ -376,9 +376,47 @@ handle_after_remount()
 	unmount_pool
 }
 
+# The same files, owned by somebody else; what is made there belongs to the first.
+idmapped()
+{
+	local major minor
+	IFS=.- read -r major minor _ <<<"$(uname -r)"
+	if [ "$major" -lt 6 ] || { [ "$major" = 6 ] && [ "$minor" -lt 12 ]; }; then
+		say "  (not before Linux 6.12)"
+		return 0
+	fi
+	rm -f "$POOL"
+	make_pool 32M
+	mkdir -p "$T/mapped"
+	mount_pool
+	refused "$builddir/tests/posix/idmap" "$MNT" "$T/mapped" 0 1000
+	unmount_pool
+	mount_pool idmap
+	mkdir -m 755 "$MNT/dir"
+	echo one >"$MNT/dir/old"
+	"$builddir/tests/posix/idmap" "$MNT" "$T/mapped" 0 1000 || fail "no idmapped mount"
+	MOUNTS+=("$T/mapped")
+	same "$(stat -c %u:%g "$T/mapped/dir/old")" 1000:1000 "owner, mapped"
+	same "$(stat -c %u:%g "$MNT/dir/old")" 0:0 "owner"
+	as_user sh -c 'echo two >"$1/new" && mkdir "$1/d" && ln -s new "$1/l" &&
+		echo more >>"$1/old" && setfattr -n user.a -v 1 "$1/old" && chmod 600 "$1/old" &&
+		mv "$1/new" "$1/d/new" && rm "$1/l"' sh "$T/mapped/dir" ||
+		fail "1000 may not use what is his there"
+	same "$(stat -c %u:%g "$MNT/dir/d/new")" 0:0 "owner of what 1000 made"
+	same "$(cat "$MNT/dir/old")" "one
+more"
+	refused as_other touch "$T/mapped/dir/other"
+	refused as_user touch "$MNT/dir/other"
+	umount "$T/mapped"
+	unset "MOUNTS[-1]"
+	unmount_pool
+	check_pool
+}
+
 rules=(
 	root_allows_other option_noexec option_nosuid option_nodev option_ro
 	option_lazytime option_noatime by_mount by_helper dead_daemon forced handle_after_remount
+	idmapped
 )
 user_rules=(
 	user_mounts user_may_not_allow_other user_allows_other user_allows_root in_userns
