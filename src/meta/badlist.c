@@ -98,7 +98,9 @@ static int record_one(struct fs *fs, struct run r)
 		txn_abort(t);
 		return -ENOSPC;
 	}
-	txn_lend(t, TXN_DATA, r);
+	err = txn_lend(t, TXN_DATA, r);
+	if (err)
+		txn_fail(t, err);
 	return txn_commit(t);			/* B1 */
 }
 
