@@ -184,32 +184,54 @@ static void lead(struct leave *l, int from, int to)
 	}
 }
 
+/* Its process number, or -errno: there is none. */
+static pid_t start_usher(struct leave *l, int down[2], int up[2])
+{
+	pid_t pid;
+	int err;
+
+	dsa_fork_begin(l->s->dsa);
+	pid = fork();
+	if (pid == 0)
+		usher(l, down[0], up[1]);
+	err = errno;
+	close(up[1]);
+	if (pid > 0)
+		hear(up[0]);			/* that it has closed its copies */
+	dsa_fork_end(l->s->dsa);
+	return pid < 0 ? -err : pid;
+}
+
+static pid_t with_usher(struct leave *l)
+{
+	int down[2], up[2], err;
+	pid_t pid;
+
+	if (pipe2(down, O_CLOEXEC))
+		return -errno;
+	if (pipe2(up, O_CLOEXEC)) {
+		err = errno;
+		close(down[0]);
+		close(down[1]);
+		return -err;
+	}
+	pid = start_usher(l, down, up);
+	if (pid > 0)
+		lead(l, up[0], down[1]);
+	close(up[0]);
+	close(down[0]);
+	close(down[1]);				/* lets it end */
+	return pid;
+}
+
 static void *leave_main(void *arg)
 {
 	struct leave *l = arg;
-	int down[2], up[2];
-	pid_t pid = -1;
+	pid_t pid = with_usher(l);
 
-	if (pipe2(down, O_CLOEXEC) == 0) {
-		if (pipe2(up, O_CLOEXEC) == 0) {
-			dsa_fork_begin(l->s->dsa);
-			pid = fork();
-			if (pid == 0)
-				usher(l, down[0], up[1]);
-			close(up[1]);
-			if (pid > 0)
-				hear(up[0]);		/* that it has closed its copies */
-			dsa_fork_end(l->s->dsa);
-			if (pid > 0)
-				lead(l, up[0], down[1]);
-			close(up[0]);
-		}
-		close(down[0]);
-		close(down[1]);
-	}
 	if (pid < 0) {
 		log_err("cannot start a process to unmount %s: %s", l->m->path,
-			strerror(errno));
+			strerror(-pid));
 		mount_down(l->m, true);
 	} else {
 		waitpid(pid, NULL, 0);
